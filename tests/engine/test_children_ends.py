@@ -177,7 +177,7 @@ def test_a_parked_child_rests_in_its_own_log_and_goes_on_from_there():
             (child,) = children_of(engine, session.id)
             ((_, text, failed),) = results(engine, session.id)
             assert (result.reason, failed, work.done) == ("done", True, [])
-            assert text.startswith("The task waits for a person's answer, and rests until then")
+            assert text.startswith("The task is parked until a person answers")
             assert ends_of(engine, session.id) == {child: "parked"}
             again = await engine.session(child)
             (asked,) = events(engine, child, ApprovalAsked)

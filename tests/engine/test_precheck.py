@@ -54,7 +54,7 @@ def test_a_change_of_a_file_that_was_not_read_fails_unasked(tmp_path, wanted, wh
 def test_a_change_that_does_not_fit_the_file_fails_unasked(tmp_path):
     texts, asked = told(tmp_path, READ, call("edit", path="a.txt", old="three", new="two"))
     assert asked == []
-    assert "`old` does not stand in `a.txt`" in texts[1]
+    assert "`old` is not in `a.txt`" in texts[1]
 
 
 def test_a_change_that_fits_is_asked_about_and_made(tmp_path):
@@ -72,7 +72,7 @@ def test_of_several_changes_only_those_that_fit_are_asked_about(tmp_path):
     ]
     texts, asked = told(tmp_path, READ, calls(*wanted))
     assert asked == ["edit", "write"]
-    assert "`old` does not stand in `a.txt`" in texts[2]
+    assert "`old` is not in `a.txt`" in texts[2]
 
 
 def test_what_is_in_a_file_that_takes_care_is_not_told_before_the_yes(tmp_path):

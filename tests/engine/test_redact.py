@@ -33,7 +33,7 @@ from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from bridle.tools.read import Read
-from bridle.tools.shell import Shell
+from bridle.tools.shell.tool import Shell
 from bridle.workspace.ground import Ground
 from bridle.workspace.paths import Workspace
 from rig import Speaking, Thing, call, make_engine, one_turn, results, run

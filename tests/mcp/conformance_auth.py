@@ -17,35 +17,35 @@ from bridle.protocols.tool import ToolContext
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.servers import Servers
-from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.spec import ServerSpec
 from bridle.workspace.paths import Workspace
 
 
 class Played:
     """Visits a page, and comes back with what it says."""
 
-    address = "http://127.0.0.1:9/callback"
+    redirect_url = "http://127.0.0.1:9/callback"
 
     def __init__(self):
         self._came = {}
 
-    async def visit(self, url):
+    async def open(self, url):
         async with httpx2.AsyncClient() as client:
             answer = await client.get(url)
         self._came = dict(parse_qsl(urlsplit(answer.headers["location"]).query))
 
-    async def returned(self):
+    async def callback(self):
         return self._came
 
 
 async def visit(url, root):
-    spec = Spec("suite", url=url, identity=url, timeout=240, tokens=str(Path(root, "tokens")))
+    spec = ServerSpec("suite", url=url, identity=url, timeout=240, tokens=str(Path(root, "tokens")))
     server = Server(spec, root, Pins("", "suite", url), compile_schema)
-    server.visitor = Played()
+    server.browser = Played()
     source = Servers([server])
     try:
-        await server.connected()
-        for tool in source.all_of(server):
+        await server.connect()
+        for tool in source.usable_tools(server):
             await tool.execute(guess(tool.parameters), ToolContext(Workspace(root), "call-1"))
     finally:
         await source.close()

@@ -15,7 +15,7 @@ from bridle.protocols.tool import ToolContext
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.servers import Servers
-from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.spec import ServerSpec
 from bridle.workspace.paths import Workspace
 
 ARGUMENTS = {
@@ -43,13 +43,13 @@ def guess(schema):
 
 async def visit(url, root):
     """What a session would do with a server."""
-    spec = Spec("suite", url=url, identity=url, timeout=240)
+    spec = ServerSpec("suite", url=url, identity=url, timeout=240)
     server = Server(spec, root, Pins("", "suite", url), compile_schema)
     source = Servers([server], elicits=True)
     context = ToolContext(Workspace(root), "call-1", ask=accept)
     try:
-        await server.connected()
-        for tool in source.all_of(server):
+        await server.connect()
+        for tool in source.usable_tools(server):
             arguments = ARGUMENTS.get(tool.definition.name)
             if arguments is None:
                 arguments = guess(tool.parameters)

@@ -16,7 +16,7 @@ from bridle.protocols.tool import ToolContext
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.servers import Servers
-from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.spec import ServerSpec
 from bridle.workspace.paths import Workspace
 
 
@@ -32,12 +32,12 @@ def wanted(tools):
 async def visit(url, root):
     """Connect, and make the calls."""
     server = Server(
-        Spec("suite", url=url, identity=url), root, Pins("", "suite", url), compile_schema
+        ServerSpec("suite", url=url, identity=url), root, Pins("", "suite", url), compile_schema
     )
     source = Servers([server], elicits=True)
     try:
-        await server.connected()
-        tools = {tool.definition.name: tool for tool in source.all_of(server)}
+        await server.connect()
+        tools = {tool.definition.name: tool for tool in source.usable_tools(server)}
         for tool, arguments in wanted(tools):
             await tool.execute(arguments, ToolContext(Workspace(root), "call-1", ask=accept))
     finally:

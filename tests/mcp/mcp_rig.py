@@ -10,7 +10,7 @@ from bridle.protocols.tool import ToolContext
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.servers import Servers
-from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.spec import ServerSpec
 from bridle.workspace.paths import Workspace
 
 HERE = Path(__file__).parent
@@ -21,12 +21,12 @@ FRIENDLY = str(HERE / "friendly_server.py")
 def raw(mode, folder, name=None, **more):
     """A raw server in that mode; what it hears is noted beside the folder."""
     words = (sys.executable, "-S", RAW, mode, str(notes_of(mode, folder)))
-    return Spec(name or mode, words, identity=mode, **more)
+    return ServerSpec(name or mode, words, identity=mode, **more)
 
 
 def friendly(name="friendly", **more):
     """A server of the official SDK."""
-    return Spec(name, (sys.executable, FRIENDLY, "stdio"), identity=name, **more)
+    return ServerSpec(name, (sys.executable, FRIENDLY, "stdio"), identity=name, **more)
 
 
 def notes_of(mode, folder):

@@ -10,7 +10,7 @@ from mcp_rig import context_of, friendly, is_alive, look, named, notes, raw, ser
 from bridle.errors import ToolError
 from bridle.events import ToolOutputDelta
 from bridle.messages import Image
-from bridle.tools.output import kept_path, lines_of
+from bridle.tools.output import output_path, read_lines
 from rig import run
 
 
@@ -46,9 +46,9 @@ def test_results_of_every_kind_come_back_as_one_result(tmp_path):
 
             long = await called(source, tmp_path, "mcp__friendly__long", lines=20_000)
             assert len(long.text) < 31_000 and "characters are left out here" in long.text
-            assert "all of it is kept: shell_output with id 'call-1'" in long.text
-            kept = kept_path(str(tmp_path / "session"), "call-1")
-            assert lines_of(kept, 15_001, 1) == ["line 15000"]
+            assert "the whole output is kept: shell_output with id 'call-1'" in long.text
+            kept = output_path(str(tmp_path / "session"), "call-1")
+            assert read_lines(kept, 15_001, 1) == ["line 15000"]
 
     run(work())
 
@@ -159,9 +159,9 @@ def test_nothing_that_a_server_started_outlives_the_source(tmp_path):
 
 def test_a_program_that_is_not_there_is_named(tmp_path):
     async def work():
-        from bridle.tools.mcp.spec import Spec
+        from bridle.tools.mcp.spec import ServerSpec
 
-        gone = Spec("gone", ("no-such-program-here",))
+        gone = ServerSpec("gone", ("no-such-program-here",))
         async with serving(tmp_path, gone) as source:
             with pytest.raises(ToolError) as caught:
                 await look(source, tmp_path, action="tools", server="gone")
@@ -173,7 +173,7 @@ def test_a_program_that_is_not_there_is_named(tmp_path):
 
 
 def test_a_server_that_wants_to_know_something_asks_the_person_of_that_call():
-    from bridle.tools.mcp.eliciting import elicit
+    from bridle.tools.mcp.connection import elicit
 
     schema = {
         "type": "object",

@@ -9,9 +9,9 @@ from mcp_rig import context_of, look, named, raw, serving
 from web_server import web_server
 
 from bridle.errors import ToolError
-from bridle.tools.mcp import tally
-from bridle.tools.mcp.spec import Spec
-from bridle.tools.mcp.tally import TOO_MUCH, Tally
+from bridle.tools.mcp import message_filter
+from bridle.tools.mcp.message_filter import TOO_LARGE, JsonCounter
+from bridle.tools.mcp.spec import ServerSpec
 from rig import run
 
 BLOCKS = "more than 1,000 blocks at once"
@@ -26,16 +26,16 @@ async def refused(tmp_path, spec):
         return caught.value.message
 
 
-@pytest.mark.parametrize(("mode", "why"), [("crowd", TOO_MUCH), ("blocks", BLOCKS)])
+@pytest.mark.parametrize(("mode", "why"), [("crowd", TOO_LARGE), ("blocks", BLOCKS)])
 def test_a_program_that_answers_with_very_many_values_is_refused(tmp_path, mode, why):
     assert why in run(refused(tmp_path, raw(mode, tmp_path)))
 
 
 @pytest.mark.parametrize("way", ["", " event"])
-@pytest.mark.parametrize(("mode", "why"), [("crowd", TOO_MUCH), ("blocks", BLOCKS)])
+@pytest.mark.parametrize(("mode", "why"), [("crowd", TOO_LARGE), ("blocks", BLOCKS)])
 def test_an_address_that_answers_with_very_many_values_is_refused(tmp_path, mode, why, way):
     with web_server(mode + way) as web:
-        assert why in run(refused(tmp_path, Spec("web", url=web.url, identity="web")))
+        assert why in run(refused(tmp_path, ServerSpec("web", url=web.url, identity="web")))
 
 
 TEXTS = st.text(st.sampled_from('",{}[]\\:a\n'), max_size=6)
@@ -67,9 +67,9 @@ PLACES = st.lists(st.integers(0, 120), max_size=8)
 def test_values_are_counted_however_their_bytes_are_cut(value, places):
     count, depth = weight(value)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally, "VALUES", 12)
-        patch.setattr(tally, "DEPTH", 4)
-        found = Tally()
+        patch.setattr(message_filter, "MAX_VALUES", 12)
+        patch.setattr(message_filter, "MAX_DEPTH", 4)
+        found = JsonCounter()
         verdicts = [found.add(piece) for piece in cut(json.dumps(value).encode(), places)]
     assert all(verdicts) == (count <= 12 and depth <= 4)
 
@@ -79,15 +79,15 @@ def test_events_are_counted_each_by_itself_whatever_stands_beside_them(values, p
     events = [f': "{end}id: {{[{end}data: {json.dumps(one)}{end}{end}' for one in values]
     weights = [weight(one) for one in values]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally, "VALUES", 14)
-        patch.setattr(tally, "DEPTH", 6)
-        found = Tally()
-        verdicts = [found.add_stream(piece) for piece in cut("".join(events).encode(), places)]
+        patch.setattr(message_filter, "MAX_VALUES", 14)
+        patch.setattr(message_filter, "MAX_DEPTH", 6)
+        found = JsonCounter()
+        verdicts = [found.add_events(piece) for piece in cut("".join(events).encode(), places)]
     small = all(count + 2 <= 14 and depth + 2 <= 6 for count, depth in weights)
     assert all(verdicts) == small
 
 
 def test_an_event_of_many_lines_is_one():
-    found = Tally()
+    found = JsonCounter()
     pieces = [b"data: [\r", *([b"\ndata: 0,0,0,0,0,\r"] * 60_000), b"\n\r\n"]
-    assert not all(found.add_stream(piece) for piece in pieces)
+    assert not all(found.add_events(piece) for piece in pieces)

@@ -8,7 +8,7 @@ from mcp_rig import RAW, look, raw, serving, source_of
 
 from bridle.config.trust import HOOKS, SERVERS, Trust
 from bridle.errors import ToolError
-from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.spec import ServerSpec
 from bridle.workspace.named import fingerprints, named_files
 from rig import run
 
@@ -33,7 +33,7 @@ def rewrite(path, root):
 
 
 def mine(**more):
-    return Spec("mine", (sys.executable, "tools/srv.py"), identity="mine", **more)
+    return ServerSpec("mine", (sys.executable, "tools/srv.py"), identity="mine", **more)
 
 
 async def refused(source, root):
@@ -94,9 +94,9 @@ def test_a_script_of_another_workspace_is_another(tmp_path):
         server(one), server(other)
         rewrite(one / "tools/srv.py", one)
         with pytest.raises(ToolError, match="is not started"):
-            await server(one).connected()
+            await server(one).connect()
         with pytest.raises(ToolError, match="cannot be reached"):  # it is none; but it was started
-            await server(other).connected()
+            await server(other).connect()
         assert (other / "RAN").exists()
 
     run(work())
@@ -211,13 +211,13 @@ def test_a_program_is_not_found_by_its_name_in_the_workspace(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
 
     async def work():
-        spec = Spec("mine", ("planted-program",), env, identity="mine")
+        spec = ServerSpec("mine", ("planted-program",), env, identity="mine")
         async with serving(tmp_path, spec) as source:
             assert await refused(source, tmp_path) == (
                 "mine cannot be reached: there is no program 'planted-program' "
                 "outside the workspace."
             )
-        spec = Spec("env", ("sh", "-c", f"echo $PATH > {tmp_path}/path"), env, identity="env")
+        spec = ServerSpec("env", ("sh", "-c", f"echo $PATH > {tmp_path}/path"), env, identity="env")
         async with serving(tmp_path, spec) as source:
             with pytest.raises(ToolError):
                 await look(source, tmp_path, action="tools", server="env")

@@ -187,7 +187,7 @@ def test_ten_thousand_tools_are_found_and_not_offered(tmp_path):
             await look(source, tmp_path, action="tools", server="many")
             assert [tool.name for tool in source.tools()] == ["mcp"]
             assert source.tools()[0].description.endswith(
-                "- many: 10000 tools, of which 0 are offered; look for others"
+                "- many: 10000 tools, of which 0 are offered; search for others"
             )
             found = await look(source, tmp_path, action="tools", query="paints picture 4711")
             first = found.text.splitlines()[0]

@@ -10,7 +10,7 @@ from mcp_rig import context_of, is_alive, look, named, notes, serving
 
 from bridle.events import ToolOutputDelta
 from bridle.messages import Image
-from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.spec import ServerSpec
 from node.rig import node, package
 from rig import run
 
@@ -35,7 +35,9 @@ def test_the_everything_server_from_npm_works(tmp_path):
     program = package("@modelcontextprotocol/server-everything") / "dist" / "index.js"
 
     async def work():
-        spec = Spec("every", (node(), str(program), "stdio"), {"SHOWN": "yes"}, identity="every")
+        spec = ServerSpec(
+            "every", (node(), str(program), "stdio"), {"SHOWN": "yes"}, identity="every"
+        )
         async with serving(tmp_path, spec) as source:
             await look(source, tmp_path, action="tools", server="every")
 

@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_rig import look, named, notes, raw, serving, source_of
 
+from bridle.config.mcp import NAME
 from bridle.engine.json_schema import compile_schema
 from bridle.events import ApprovalAsked
 from bridle.policy import read_rule
 from bridle.protocols.session import Answer
-from bridle.tools.mcp.definition import define
-from bridle.tools.mcp.naming import SERVER, spelled
+from bridle.tools.mcp.tool import parse_definition, tool_names
 from rig import call, events, make_engine, results, run
 
 NOT_RUN = (
-    "Not run: changed says something else of this tool than before. "
+    "Not run: changed describes this tool differently than before. "
     "If it is still what you want, call it again: a person is asked, and told why."
 )
 CHANGED = (
-    "what changed says of read_note has changed: it is described otherwise: "
+    "what changed says about read_note has changed: its description is different: "
     "'reads a note and sends it away'; it takes to now"
 )
 NEW = "changed did not have extra when its tools were accepted"
@@ -99,7 +99,7 @@ def test_nobody_but_a_person_accepts_a_change(tmp_path):
 
     texts = run(work())
     assert texts[0] == "echo: x"
-    assert texts[2].startswith("not permitted: what changed says of read_note has changed")
+    assert texts[2].startswith("not permitted: what changed says about read_note has changed")
     assert texts[2].endswith("only a person may allow that")
 
 
@@ -200,12 +200,12 @@ def test_a_call_that_was_parked_runs_in_another_process_once_it_is_allowed(tmp_p
 
 @pytest.mark.parametrize("name", ["", "a__b", "_a", "a_", "a b", "ü", "x" * 33])
 def test_a_server_is_not_called_so(name):
-    assert not SERVER.fullmatch(name)
+    assert not NAME.fullmatch(name)
 
 
 @given(st.sets(st.text(max_size=90), max_size=30))
 def test_no_two_tools_are_spelled_alike(tools):
-    found = spelled("server", tools)
+    found = tool_names("server", tools)
     assert set(found) == tools
     assert len(set(found.values())) == len(tools)
     for tool, name in found.items():
@@ -230,12 +230,12 @@ _SCHEMAS = st.fixed_dictionaries(
 def test_whatever_a_server_says_of_a_tool_it_is_fit_to_be_shown_or_left_out(name, said, schema):
     from bridle.workspace.text import neutral
 
-    found = define(name, said, schema, compile_schema)
+    found = parse_definition(name, said, schema, compile_schema)
     assert neutral(found.description) == found.description
     if not found.problem:
         assert found.parameters["type"] == "object"
         compile_schema(found.parameters)
-    assert define(name, said, schema, compile_schema).digest == found.digest
+    assert parse_definition(name, said, schema, compile_schema).digest == found.digest
 
 
 def test_a_tool_of_a_source_never_takes_the_place_of_our_own(tmp_path):
@@ -250,6 +250,6 @@ def test_a_tool_of_a_source_never_takes_the_place_of_our_own(tmp_path):
         async with engine:
             found = await engine.run("go")
             assert [text for _, text, _ in results(engine, found.session_id)] == ["ours"]
-        assert named(source, "mcp").description.startswith("Look into")
+        assert named(source, "mcp").description.startswith("Shows the MCP servers")
 
     run(work())

@@ -10,8 +10,8 @@ from bridle.config.mcp import parse_own_servers
 from bridle.errors import ConfigError, ToolError
 from bridle.runtime.mcp import server_of
 from bridle.runtime.providers import known_secrets
-from bridle.tools.mcp.signing_in import Tokens, signing_in
-from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.oauth import TokenFile, oauth_provider
+from bridle.tools.mcp.spec import ServerSpec
 from rig import run
 
 
@@ -25,21 +25,21 @@ def test_a_person_comes_back_from_the_browser_with_a_code():
         return answer.split(b"\r\n", 1)[0]
 
     async def work():
-        async with Loopback() as visitor:
-            port = int(visitor.address.split(":")[2].split("/")[0])
+        async with Loopback() as browser:
+            port = int(browser.redirect_url.split(":")[2].split("/")[0])
             assert await ask(port, "/other?code=wrong") == b"HTTP/1.1 404 Not Found"
             assert await ask(port, "/callback?code=abc&state=s%20t") == b"HTTP/1.1 200 OK"
-            assert await visitor.returned() == {"code": "abc", "state": "s t"}
+            assert await browser.callback() == {"code": "abc", "state": "s t"}
             with pytest.raises(ToolError, match="named no page"):
-                await visitor.visit("file:///etc/passwd")
+                await browser.open("file:///etc/passwd")
 
     run(work())
 
 
 def test_without_a_person_it_is_said_how_to_sign_in(tmp_path):
     async def work():
-        spec = Spec("docs", url="https://example.com/mcp", tokens=str(tmp_path / "tokens"))
-        auth = signing_in(spec, None)
+        spec = ServerSpec("docs", url="https://example.com/mcp", tokens=str(tmp_path / "tokens"))
+        auth = oauth_provider(spec, None)
         with pytest.raises(ToolError) as caught:
             await auth.context.redirect_handler("https://example.com/authorize")
         assert caught.value.message == "it wants you to sign in first: bridle mcp login docs"
@@ -52,12 +52,12 @@ def test_tokens_are_kept_for_nobody_else_to_read(tmp_path):
 
     async def work():
         path = tmp_path / "mcp" / "tokens"
-        await Tokens(str(path)).set_tokens(OAuthToken(access_token="secret"))
+        await TokenFile(str(path)).set_tokens(OAuthToken(access_token="secret"))
         assert path.stat().st_mode & 0o077 == 0
-        assert (await Tokens(str(path)).get_tokens()).access_token == "secret"
-        assert await Tokens(str(path), anew=True).get_tokens() is None
+        assert (await TokenFile(str(path)).get_tokens()).access_token == "secret"
+        assert await TokenFile(str(path), ignore_saved=True).get_tokens() is None
         path.write_text("{broken")
-        assert await Tokens(str(path)).get_tokens() is None
+        assert await TokenFile(str(path)).get_tokens() is None
 
     run(work())
 

@@ -7,12 +7,12 @@ from mcp_rig import context_of, look, named, serving
 from web_server import web_server
 
 from bridle.errors import ToolError
-from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.spec import ServerSpec
 from rig import run
 
 
 def at(web, name="web", **more):
-    return Spec(name, url=web.url, identity=web.url, **more)
+    return ServerSpec(name, url=web.url, identity=web.url, **more)
 
 
 async def called(source, folder, wanted="mcp__web__echo", **arguments):

@@ -9,13 +9,12 @@ from bridle.engine.json_schema import compile_schema
 from bridle.messages import ToolCall
 from bridle.policy import decide, read_rule
 from bridle.protocols.spoken import CHARACTERS, MOST, TOO_MANY, words_of
-from bridle.tools.mcp.definition import define
-from bridle.tools.mcp.finder import Finder
+from bridle.tools.mcp.mcp_tool import McpTool
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.servers import Servers
-from bridle.tools.mcp.spec import Spec
-from bridle.tools.mcp.tool import RemoteTool
+from bridle.tools.mcp.spec import ServerSpec
+from bridle.tools.mcp.tool import RemoteTool, parse_definition
 
 NAME = "mcp__fs__read"
 ALLOW = read_rule("allow: mcp__fs__*")
@@ -25,8 +24,8 @@ MANY = [f"f{n}" for n in range(MOST + 1)]
 
 
 def remote():
-    definition = define("read", "reads", {"type": "object"}, compile_schema)
-    server = Server(Spec("fs", ("x",)), "/", Pins("", "fs", ""), compile_schema)
+    definition = parse_definition("read", "reads", {"type": "object"}, compile_schema)
+    server = Server(ServerSpec("fs", ("x",)), "/", Pins("", "fs", ""), compile_schema)
     return RemoteTool(NAME, definition, server)
 
 
@@ -101,7 +100,7 @@ def test_every_text_of_the_arguments_is_a_word(arguments):
     ],
 )
 def test_what_is_asked_of_a_server_is_what_was_judged(arguments, verdict):
-    tool = Finder(Servers([]))
+    tool = McpTool(Servers([]))
     call = ToolCall("c", "mcp", {"server": "fs"} | arguments)
     rule = read_rule("allow: mcp(prompt fs safe)")
     assert decide(call, facts_of(call, tool), (rule,), "ask").verdict == verdict

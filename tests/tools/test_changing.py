@@ -13,7 +13,7 @@ from bridle.errors import ToolError
 from bridle.protocols.tool import Tool, ToolResult
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.edit import Edit
-from bridle.tools.encoding import decode, shown
+from bridle.tools.encoding import decode, replace_bad_bytes
 from bridle.tools.grep import Grep
 from bridle.tools.list import List
 from bridle.tools.read import Read
@@ -117,7 +117,7 @@ def test_all_edits_are_made_or_none(desk: Desk) -> None:
     file = desk.put("a.py", "x = 1\n")
     edits = [{"old": "x", "new": "y"}, {"old": "x = 1", "new": "gone"}]
     said = desk.refused(Edit(), path="a.py", edits=edits)
-    assert said.startswith("Edit 2 of 2: `old` does not stand in `a.py` exactly so.")
+    assert said.startswith("Edit 2 of 2: `old` is not in `a.py` exactly like this.")
     assert said.endswith("Nothing was changed.")
     assert file.read_text() == "x = 1\n"
 
@@ -125,8 +125,8 @@ def test_all_edits_are_made_or_none(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, "Say `old` and `new`"),
-        ({"old": "a"}, "Say `old` and `new`"),
+        ({}, "Give `old` and `new`"),
+        ({"old": "a"}, "Give `old` and `new`"),
         ({"old": "a", "edits": [{"old": "a", "new": "b"}]}, "either `edits` or `old`"),
         ({"edits": [{"old": "a", "new": "b"}, {"old": "", "new": "b"}]}, "Edit 2 of 2: `old` is"),
         ({"old": "a", "new": "\udcff"}, "a lone surrogate"),
@@ -165,16 +165,16 @@ def test_what_is_read_as_text_is_written_back_byte_for_byte(data: bytes) -> None
     try:
         text, coding = decode("f", data)
     except ToolError as error:
-        assert "is a binary file" in error.message or "begins as utf-16" in error.message
+        assert "is a binary file" in error.message or "starts as utf-16" in error.message
         return
     assert coding.encode(text, "f") == data
-    assert len(shown(text).encode()) >= len(text)  # and it can be said
+    assert len(replace_bad_bytes(text).encode()) >= len(text)  # and it can be said
 
 
 def test_what_an_encoding_cannot_write_is_refused(desk: Desk) -> None:
     file = desk.put("f", "one ü\n".encode("latin-1"))
     said = desk.refused(Edit(), path="f", old="one", new="€")
-    assert said.startswith("`f` is latin-1, and € (U+20AC) cannot be written so.")
+    assert said.startswith("`f` is encoded as latin-1, which has no € (U+20AC).")
     assert file.read_bytes() == "one ü\n".encode("latin-1")
 
 
@@ -184,7 +184,7 @@ def test_what_an_encoding_cannot_write_is_refused(desk: Desk) -> None:
         (b"a\r\nb\r\n", "a\nb\n", "; line ends changed from CRLF to LF"),
         (b"a\n", "a\r\n", "; line ends changed from LF to CRLF"),
         (b"a\r\n", "a", ""),
-        (b"\xef\xbb\xbfa\n", "b\n", "; it was UTF-8 with a mark, and is UTF-8 now"),
+        (b"\xef\xbb\xbfa\n", "b\n", "; it was UTF-8 with a byte order mark, and is UTF-8 now"),
         (b"\xff\n", "b\n", "; it was latin-1, and is UTF-8 now"),
     ],
 )

@@ -65,7 +65,7 @@ def test_read_numbers_lines_and_says_how_to_go_on(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"line {n}\n" for n in range(1, 6)))
     assert run(Read(), tmp_path, path="a.txt", offset=2, limit=2) == ToolResult(
         True,
-        "     2\tline 2\n     3\tline 3\n[lines 2-3 of 5; go on with offset=4]",
+        "     2\tline 2\n     3\tline 3\n[lines 2-3 of 5; continue with offset=4]",
         {"path": "a.txt", "from": 2, "to": 3, "lines": 5},
     )
     whole = run(Read(), tmp_path, path=str(tmp_path / "a.txt"))
@@ -105,7 +105,7 @@ def test_read_is_bounded(tmp_path: Path) -> None:
     (tmp_path / "long").write_text("word " * 100 + "\n" + ("x" * 1000 + "\n") * 5000)
     found = run(Read(), tmp_path, path="long")
     assert len(found.text) < 110_000
-    assert "go on with offset=" in found.text
+    assert "continue with offset=" in found.text
     with (tmp_path / "huge").open("wb") as file:
         file.write(b"top\n")
         file.truncate(10 * 1024**3)
@@ -165,7 +165,7 @@ def test_edit_replaces_exactly_one_place(tmp_path: Path) -> None:
 def test_edit_asks_for_more_when_the_place_is_not_unique(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\ny = 2\nx = 1\n")
     run(Read(), tmp_path, path="a.py")
-    with pytest.raises(ToolError, match=r"stands in `a.py` 2 times, at lines 1, 3\."):
+    with pytest.raises(ToolError, match=r"is in `a.py` 2 times, at lines 1, 3\."):
         run(Edit(), tmp_path, path="a.py", old="x = 1", new="x = 3")
     run(Edit(), tmp_path, path="a.py", old="x = 1", new="x = 3", all=True)
     assert (tmp_path / "a.py").read_text() == "x = 3\ny = 2\nx = 3\n"
@@ -174,11 +174,9 @@ def test_edit_asks_for_more_when_the_place_is_not_unique(tmp_path: Path) -> None
 def test_edit_shows_what_comes_near_when_nothing_fits(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def first(): pass\n\n    value = compute(1)\n")
     run(Read(), tmp_path, path="a.py")
-    with pytest.raises(
-        ToolError, match="these lines come near:\n     3\t    value = compute\\(1\\)"
-    ):
+    with pytest.raises(ToolError, match="Similar lines:\n     3\t    value = compute\\(1\\)"):
         run(Edit(), tmp_path, path="a.py", old="value = compute(2)", new="x")
-    with pytest.raises(ToolError, match="nor anything like it"):
+    with pytest.raises(ToolError, match="nor anything similar"):
         run(Edit(), tmp_path, path="a.py", old="@@@@", new="x")
 
 
@@ -233,7 +231,7 @@ def project(tmp_path: Path) -> Path:
         ({"pattern": "deep/*", "path": "src"}, ["src/deep/c.md", "src/deep/data.bin"]),
         ({"pattern": "{root}/src/*.py"}, ["src/b.py"]),
         ({"pattern": "../*.py", "path": "src/deep"}, ["src/b.py"]),
-        ({"pattern": "*.rs"}, ["No file fits `*.rs`. Ignored files are left out."]),
+        ({"pattern": "*.rs"}, ["No file matches `*.rs`. Ignored files are left out."]),
     ],
 )
 def test_glob_lists_what_fits(project: Path, arguments: dict[str, str], lines: list[str]) -> None:
@@ -267,7 +265,7 @@ BOTH = pytest.mark.parametrize("ripgrep", [False, pytest.param(True, id="ripgrep
         ({"pattern": "hello", "glob": "*.md"}, "src/deep/c.md:1:say hello"),
         ({"pattern": "HELLO", "ignore_case": True, "path": "a.py"}, "a.py:2:print('Hello')"),
         ({"pattern": r"o \(x\)", "path": "src"}, "src/b.py:2:    return 'hello (x)'"),
-        ({"pattern": "--version"}, "No line fits `--version`."),
+        ({"pattern": "--version"}, "No line matches `--version`."),
         (
             {"pattern": "hello", "limit": 1},
             "src/b.py:1:def hello():\n[only the first 1; narrow the search, or raise `limit`]",
@@ -330,7 +328,7 @@ def test_grep_follows_no_link_out(project: Path, ripgrep: bool, tmp_path_factory
 def test_a_pattern_that_would_blow_up_does_not_hold_the_search(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("a" * 200 + "!\n")
     found = run(Grep(ripgrep=False), tmp_path, pattern="^(a+)+$")
-    assert found.text == "No line fits `^(a+)+$`.\n[f:1 is too long to be searched]"
+    assert found.text == "No line matches `^(a+)+$`.\n[f:1 is too long to be searched]"
 
 
 def test_todo_write_puts_the_list_into_the_log(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from bridle.errors import ConfigError, ToolError
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import Files, Tool, ToolContext, ToolResult
 from bridle.tools.function import as_tool, tool
-from bridle.tools.threads import Threads
+from bridle.tools.threads import DaemonThreads
 
 
 class NoFiles:
@@ -209,7 +209,7 @@ def test_eight_plain_calls_run_side_by_side() -> None:
 
 
 def test_threads_are_bounded_and_used_again() -> None:
-    threads = Threads(most=3)
+    threads = DaemonThreads(limit=3)
     names = [threads.submit(lambda: threading.current_thread().name) for _ in range(200)]
     assert len({future.result(30) for future in names}) <= 3
 

@@ -12,14 +12,14 @@ import pytest
 
 from bridle.errors import ConfigError
 from bridle.protocols.tool import ToolContext, ToolResult
-from bridle.tools.shell import Shell
+from bridle.tools.shell.tool import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe
 
 DRIVER = """
 import asyncio, sys
 from bridle.protocols.tool import ToolContext
-from bridle.tools.shell import Shell
+from bridle.tools.shell.tool import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox
 root, state, command, level = sys.argv[1:]

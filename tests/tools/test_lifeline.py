@@ -16,7 +16,7 @@ from early_clock import TIME, out_of_time
 
 from bridle.errors import ConfigError
 from bridle.protocols.tool import ToolContext
-from bridle.tools.shell import Shell
+from bridle.tools.shell.tool import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe
 
@@ -34,7 +34,7 @@ READY = "until [ $(pgrep -fc 'slee[p] {mark}') -ge 5 ]; do sleep 0.01; done; ech
 DRIVER = """
 import asyncio, sys
 from bridle.protocols.tool import ToolContext
-from bridle.tools.shell import Shell
+from bridle.tools.shell.tool import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox
 root, level, command = sys.argv[1:]
@@ -46,9 +46,9 @@ asyncio.run(Shell(Sandbox(root, level=level)).execute({"command": command}, cont
 
 KILLER = """
 import asyncio, os, random, signal, sys, time
-import bridle.tools.running
+import bridle.tools.shell.tool
 from bridle.protocols.tool import ToolContext
-from bridle.tools.shell import Shell
+from bridle.tools.shell.tool import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox
 root, level, command, times = sys.argv[1:]

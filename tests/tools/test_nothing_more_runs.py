@@ -15,9 +15,7 @@ from early_clock import TIME, out_of_time
 from bridle.errors import ConfigError
 from bridle.events import Event
 from bridle.protocols.tool import ToolContext, ToolResult
-from bridle.tools.shell import Shell
-from bridle.tools.shell_output import ShellOutput
-from bridle.tools.shell_stop import ShellStop
+from bridle.tools.shell.tool import Shell, ShellOutput, ShellStop
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe
 

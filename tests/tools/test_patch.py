@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from bridle.errors import OutsideWorkspace, ToolError
 from bridle.protocols.tool import ToolResult
 from bridle.tools.apply_patch import ApplyPatch
-from bridle.tools.hunks import apply_hunks, occurrences
-from bridle.tools.patch import FilePatch, Hunk, parse_patch
 from bridle.tools.read import Read
+from bridle.tools.unified_diff import FilePatch, Hunk, apply_hunks, occurrences, parse_patch
 
 
 @pytest.fixture
@@ -163,7 +162,7 @@ def test_a_hunk_is_found_where_its_number_is_off() -> None:
 def test_a_hunk_that_fits_twice_is_taken_only_where_it_says() -> None:
     text = "a\nb\nc\na\nb\n"
     assert apply_hunks(text, [hunk(" a", "-b", start=4)]) == "a\nb\nc\na\n"
-    with pytest.raises(ToolError, match=r"fits at 2 places \(lines 1, 4\) and at none where"):
+    with pytest.raises(ToolError, match=r"fits at 2 places \(lines 1, 4\), but not at its"):
         apply_hunks(text, [hunk(" a", "-b", start=3)])
 
 
@@ -187,8 +186,8 @@ def test_hunks_with_wrong_counts_are_read_all_the_same() -> None:
         ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n", "should belong to a hunk"),
         ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\nrm -rf\n", "Line 6 of the patch cannot"),
         ("diff --git a/f b/f\nnew file mode 120000\n", "is about a link or a submodule"),
-        ("diff --git a/f b/f\nGIT binary patch\n", "is of a kind that is not understood"),
-        ("diff --git a/f b/g\ncopy from f\ncopy to g\n", "is of a kind that is not understood"),
+        ("diff --git a/f b/f\nGIT binary patch\n", "is of a kind that is not supported"),
+        ("diff --git a/f b/g\ncopy from f\ncopy to g\n", "is of a kind that is not supported"),
         ("diff --git a/f b/g\nrename from f\n", "comes after half of a rename"),
         ("diff --git a/f b/g\n", "has two names and no `rename`"),
         (
@@ -218,11 +217,11 @@ def test_no_text_breaks_the_reader(text: str, header: bool) -> None:
     ("second", "words"),
     [
         ("--- a/b\n+++ b/b\n@@ -1,2 +1,2 @@\n x\n-q\n+r\n", "the file has no line `q`"),
-        ("--- a/b\n+++ b/b\n@@ -1,2 +1,2 @@\n y\n-x\n+r\n", "line 1 of the file is `x`, and"),
+        ("--- a/b\n+++ b/b\n@@ -1,2 +1,2 @@\n y\n-x\n+r\n", "line 1 of the file is `x`, but"),
         ("--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+x\n", "`b` exists already"),
         ("--- a/nope\n+++ b/nope\n@@ -1 +1 @@\n-x\n+y\n", "`nope` does not exist."),
         ("--- a/b\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", "does not name all of its lines"),
-        ("--- a/./a\n+++ b/./a\n@@ -1 +1 @@\n-1\n+3\n", "stands in the patch twice"),
+        ("--- a/./a\n+++ b/./a\n@@ -1 +1 @@\n-1\n+3\n", "is in the patch twice"),
         ("--- a/b\n+++ b/b\n@@ -1,0 +2 @@\n+x\n", "without any line of the file around"),
         ("--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+x\n", "changes nothing in `b`"),
         ("--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+\ud800\n", "a lone surrogate"),
@@ -260,7 +259,7 @@ def test_what_was_written_is_put_back_when_writing_fails_midway(desk: Desk) -> N
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert said.startswith("The patch could not be written: `big` ")
-    assert said.endswith("What was written is put back.")
+    assert said.endswith("What had been written was restored.")
     assert {f.name: (f.read_text(), f.stat().st_mode & 0o777) for f in desk.root.iterdir()} == {
         "a": ("1\n", 0o640),
         "gone": ("x\n", (desk.root / "gone").stat().st_mode & 0o777),

@@ -15,7 +15,7 @@ from early_clock import TIME, out_of_time
 
 from bridle.events import Event, ToolOutputDelta
 from bridle.protocols.tool import ToolContext, ToolResult
-from bridle.tools.shell import Shell
+from bridle.tools.shell.tool import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.process.process_tree import VARIABLE, ProcessTree
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from bridle.protocols.tool import ToolResult
 from bridle.tools.list import List
-from bridle.tools.read import Read
-from bridle.tools.window import LINE, Window
+from bridle.tools.read import MAX_LINE, LineWindow, Read
 from bridle.tools.write import Write
 from rig import SOAK
 
@@ -57,7 +56,10 @@ def test_what_a_file_is_written_in_is_said(desk: Desk, data: bytes, text: str | 
 
 def test_a_file_of_utf_16_that_is_none_is_refused(desk: Desk) -> None:
     desk.put("f", b"\xff\xfe\x00", read=False)
-    assert desk.refused(Read(), path="f") == "`f` begins as utf-16-le and is not (byte 0)."
+    assert (
+        desk.refused(Read(), path="f")
+        == "`f` starts as utf-16-le, but is not valid utf-16-le (byte 0)."
+    )
 
 
 def naive(text: str, first: int, count: int) -> list[str]:
@@ -66,8 +68,8 @@ def naive(text: str, first: int, count: int) -> list[str]:
     shown = []
     for number, line in list(enumerate(lines, 1))[first - 1 : first - 1 + count]:
         line = line.removesuffix("\r")
-        if len(line) > LINE:
-            line = f"{line[:LINE]}[… the line has {len(line):,} characters]"
+        if len(line) > MAX_LINE:
+            line = f"{line[:MAX_LINE]}[… the line has {len(line):,} characters]"
         shown.append(f"{number:>6}\t{line}")
     return shown
 
@@ -75,7 +77,7 @@ def naive(text: str, first: int, count: int) -> list[str]:
 PIECES = st.lists(
     st.one_of(
         st.text("ab\r\n", max_size=12),
-        st.integers(LINE - 2, LINE + 3).map(lambda n: "x" * n),
+        st.integers(MAX_LINE - 2, MAX_LINE + 3).map(lambda n: "x" * n),
     ),
     max_size=8,
 )
@@ -85,12 +87,12 @@ PIECES = st.lists(
 def test_lines_are_the_same_however_the_text_is_cut(
     pieces: list[str], first: int, count: int
 ) -> None:
-    window = Window(first, count)
+    window = LineWindow(first, count)
     for piece in pieces:
-        window.take(piece)
-    lines = window.end()
+        window.add(piece)
+    window.end()
     text = "".join(pieces)
-    assert lines == naive(text, first, count)
+    assert window.lines == naive(text, first, count)
     assert window.number == len(text.split("\n")) - (text.endswith("\n") or not text)
 
 
@@ -107,7 +109,7 @@ def test_a_huge_file_is_read_in_bounded_memory(desk: Desk) -> None:
     assert found == ToolResult(
         True,
         "     1\ttop line\n     2\ttop line\n"
-        "[lines 1-2 of a file of 10,737,418,240 bytes; go on with offset=3]",
+        "[lines 1-2 of a file of 10,737,418,240 bytes; continue with offset=3]",
         {"path": "huge", "from": 1, "to": 2, "lines": None},
     )
     assert end.startswith("`huge` has 5,000 lines; line 90,000 is beyond its end.")
@@ -122,7 +124,7 @@ def test_a_line_of_a_large_file_is_found_far_inside(desk: Desk) -> None:
     found = desk.run(Read(), path="large", offset=2_400_000, limit=1)
     assert found.text.splitlines() == [
         "2400000\t002400000",
-        "[lines 2400000-2400000 of a file of 25,000,000 bytes; go on with offset=2400001]",
+        "[lines 2400000-2400000 of a file of 25,000,000 bytes; continue with offset=2400001]",
     ]
     assert desk.run(Read(), path="large", offset=2_500_000).data["lines"] == 2_500_000
     assert desk.run(Write(), path="large", content="small now\n").ok
@@ -132,7 +134,7 @@ def test_one_endless_line_is_shown_by_its_beginning(desk: Desk) -> None:
     """(A13)"""
     desk.put("wide", b"y" * 3_000_000 + b"\nend\n", read=False)
     found = desk.run(Read(), path="wide").text
-    assert found == f"     1\t{'y' * LINE}[… the line has 3,000,000 characters]\n     2\tend"
+    assert found == f"     1\t{'y' * MAX_LINE}[… the line has 3,000,000 characters]\n     2\tend"
 
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "socket"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bridle.errors import OutsideWorkspace, ToolError
 from bridle.protocols.tool import ToolResult
-from bridle.tools.glob import Glob, matcher
+from bridle.tools.glob import Glob, glob_matcher
 from bridle.tools.grep import Grep, find_ripgrep
 from bridle.tools.list import List
 from bridle.workspace.paths import Workspace
@@ -78,7 +78,7 @@ def test_what_holds_credentials_is_left_out_unless_it_was_asked_for(
         ".env.example:1:TOKEN=example\nplain.txt:1:TOKEN=open",
         {"matches": 2, "files": 2, "notes": []},
     )
-    assert desk.run(tool, pattern="hidden").text == "No line fits `hidden`."
+    assert desk.run(tool, pattern="hidden").text == "No line matches `hidden`."
     assert desk.run(tool, pattern="TOKEN", path=".env").text == ".env:1:TOKEN=hidden"
     assert desk.run(tool, pattern="TOKEN", path=".aws").text == ".aws/credentials:1:TOKEN=hidden"
 
@@ -276,7 +276,7 @@ def test_glob_tells_the_gate_where_a_pattern_of_its_own_looks() -> None:
 def test_no_pattern_is_more_than_an_answer(pattern: str) -> None:
     """Lone surrogates, NUL, and whatever else a model may say."""
     with suppress(ToolError):
-        matcher(pattern)("a/b")
+        glob_matcher(pattern)("a/b")
 
 
 @BOTH
@@ -285,4 +285,4 @@ def test_a_pattern_that_is_no_text_is_an_answer(desk: Desk, ripgrep: bool, patte
     desk.put("f", "x\n", read=False)
     tool = Grep(ripgrep=ripgrep)
     with suppress(ToolError):
-        assert desk.run(tool, pattern=pattern).text.startswith("No line fits")
+        assert desk.run(tool, pattern=pattern).text.startswith("No line matches")

@@ -15,9 +15,8 @@ from early_clock import TIME, out_of_time
 from bridle.errors import ToolError
 from bridle.events import Event, ToolOutputDelta
 from bridle.protocols.tool import ToolContext, ToolResult
-from bridle.tools.output import OUTPUT, Output
-from bridle.tools.running import find_bash
-from bridle.tools.shell import Shell
+from bridle.tools.output import LIMIT, BoundedOutput
+from bridle.tools.shell.tool import Shell, find_bash
 from bridle.workspace.paths import Workspace
 
 
@@ -118,17 +117,17 @@ def test_endless_output_is_kept_in_bounds(tmp_path: Path) -> None:
     context: ToolContext[Any] = ToolContext(Workspace(tmp_path), "7", emit=said.append)
     command = "echo start; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo end"
     found = asyncio.run(Shell().execute({"command": command}, context))
-    assert len(found.text) < OUTPUT + 200
+    assert len(found.text) < LIMIT + 200
     assert found.text.startswith("start\nxxx")
     assert found.text.endswith("xxx\nend\n[exit code 0]")
     assert "characters are left out here" in found.text
-    assert sum(len(event.text) for event in said) < OUTPUT + 200
+    assert sum(len(event.text) for event in said) < LIMIT + 200
 
 
 def test_what_is_kept_and_what_is_left_out_add_up() -> None:
-    output = Output(lambda text: None, limit=30)
+    output = BoundedOutput(lambda text: None, limit=30)
     for number in range(100):
-        output.take(f"{number:02d} ".encode())
+        output.add_bytes(f"{number:02d} ".encode())
     head, gap, tail = output.text.partition("\n[… 270 characters are left out here …]\n")
     assert (head, bool(gap), tail) == ("00 01 02 03 04 05 06", True, "6 97 98 99 "[-10:])
 
@@ -136,18 +135,18 @@ def test_what_is_kept_and_what_is_left_out_add_up() -> None:
 @pytest.mark.parametrize("pieces", [["abcdefgh", "ij"], ["abcde", "fgh"], ["abc", "defgh", "ij"]])
 def test_what_is_said_ends_where_the_limit_is(pieces: list[str]) -> None:
     said: list[str] = []
-    output = Output(said.append, limit=5)
+    output = BoundedOutput(said.append, limit=5)
     for piece in pieces:
-        output.take(piece.encode())
+        output.add_bytes(piece.encode())
     assert "".join(said) == "abcde\n[… more output, not shown here]\n"
 
 
 def test_a_character_that_comes_in_two_halves_is_whole() -> None:
     said: list[str] = []
-    output = Output(said.append)
-    output.take("é".encode()[:1])
-    output.take("é".encode()[1:] + b"\xff")
-    output.take(b"", final=True)
+    output = BoundedOutput(said.append)
+    output.add_bytes("é".encode()[:1])
+    output.add_bytes("é".encode()[1:] + b"\xff")
+    output.add_bytes(b"", final=True)
     assert ("".join(said), output.text) == ("é\ufffd", "é\ufffd")
 
 

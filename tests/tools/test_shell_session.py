@@ -12,12 +12,9 @@ import pytest
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import CWD, ToolContext, ToolResult
-from bridle.tools.jobs import MOST
-from bridle.tools.output import Kept, Output
-from bridle.tools.running import _kept_note
-from bridle.tools.shell import Shell
-from bridle.tools.shell_output import ShellOutput
-from bridle.tools.shell_stop import ShellStop
+from bridle.tools.output import BoundedOutput, OutputFile, finish_output
+from bridle.tools.shell.jobs import MAX_RUNNING
+from bridle.tools.shell.tool import Shell, ShellOutput, ShellStop
 from bridle.workspace.paths import Workspace
 
 
@@ -254,9 +251,9 @@ def test_jobs_end_with_the_session_and_there_are_not_too_many(tmp_path: Path) ->
     mark = f"{1000 + os.getpid() / 1e7:.7f}"
 
     async def work() -> None:
-        for _ in range(MOST):
+        for _ in range(MAX_RUNNING):
             await session.shell(f"sleep {mark}", background=True)
-        with pytest.raises(ToolError, match=f"{MOST} jobs are running"):
+        with pytest.raises(ToolError, match=f"{MAX_RUNNING} jobs are running"):
             await session.shell("sleep 1", background=True)
         await session.close()
 
@@ -330,11 +327,11 @@ def test_what_the_tools_say_of_themselves() -> None:
 )
 def test_what_is_said_to_be_kept_is_what_is_kept(tmp_path: Path, most: int, what: str) -> None:
     path = tmp_path / "outputs/x.txt"
-    kept = Kept(str(path), lambda text: text, most)
-    output = Output(lambda event: None, keep=kept.add)
+    kept = OutputFile(str(path), lambda text: text, most)
+    output = BoundedOutput(lambda event: None, keep=kept.add)
     text = "a line\n" * 10_000
-    output.take(text.encode())
-    output.take(b"", final=True)
-    said = asyncio.run(_kept_note(output, kept, "x"))
+    output.add_bytes(text.encode())
+    output.add_bytes(b"", final=True)
+    said = asyncio.run(finish_output(output, kept, "x"))
     assert said == f"{what} is kept: shell_output with id 'x' and a line number reads it"
     assert (path.read_text() == text) is (most > len(text))

@@ -12,7 +12,7 @@ from bridle.policy import MODES, decide, read_rule
 from bridle.protocols.child import Outcome, Task
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.builtin import builtin_tools
-from bridle.tools.task import TaskTool, told
+from bridle.tools.task import TaskTool, outcome_text
 from bridle.workspace.paths import Workspace
 from rig import run
 
@@ -111,7 +111,7 @@ def test_how_it_ended_otherwise_is_a_failure_that_says_so():
     result, _ = handed({"prompt": "p"}, Outcome("s1", "timeout", "", "the limit of 3 seconds"))
     said = "The task ran out of time: the limit of 3 seconds. (session s1)\nIt said nothing."
     assert (result.ok, result.text) == (False, said)
-    parked = told(Outcome("s1", "parked", "", "the turn waits for a person's answer"))
+    parked = outcome_text(Outcome("s1", "parked", "", "the turn waits for a person's answer"))
     assert "Nothing that was not allowed has been run." in parked
     assert "its result will not come here" in parked
 

@@ -7,21 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.errors import ConfigError, ToolError
-from bridle.tools.web_address import Address, Hosts, host_of, is_public, parse_url
-from bridle.tools.web_page import text_of
+from bridle.tools.html_text import html_to_text
+from bridle.tools.web_fetch import Hosts, Url, WebFetch, is_public, parse_url
 
 
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("https://docs.python.org", Address("https", "docs.python.org", 443, "/")),
-        ("HTTP://Example.ORG:8080/a?b=c#d", Address("http", "example.org", 8080, "/a?b=c")),
-        ("https://x.org?q", Address("https", "x.org", 443, "/?q")),
-        ("https://x.org/ä%20b", Address("https", "x.org", 443, "/%C3%A4%20b")),
-        ("http://[2001:DB8::1]:80/", Address("http", "[2001:db8::1]", 80, "/")),
+        ("https://docs.python.org", Url("https", "docs.python.org", 443, "/")),
+        ("HTTP://Example.ORG:8080/a?b=c#d", Url("http", "example.org", 8080, "/a?b=c")),
+        ("https://x.org?q", Url("https", "x.org", 443, "/?q")),
+        ("https://x.org/ä%20b", Url("https", "x.org", 443, "/%C3%A4%20b")),
+        ("http://[2001:DB8::1]:80/", Url("http", "[2001:db8::1]", 80, "/")),
     ],
 )
-def test_an_address_is_taken_apart(url: str, address: Address) -> None:
+def test_an_address_is_taken_apart(url: str, address: Url) -> None:
     assert parse_url(url) == address
 
 
@@ -54,7 +54,7 @@ def test_the_gate_and_the_tool_see_the_same_host(rest: str) -> None:
     other = urlsplit(url)
     assert address.host.strip("[]") == other.hostname
     assert address.port == (other.port or 443)
-    assert host_of({"url": url}) == address.place
+    assert WebFetch([]).host_of({"url": url}) == address.place
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_page_is_read_as_plain_words() -> None:
     words.<br>More.<svg><title>drawn</title></svg></p><pre>  kept
     so</pre><table><tr><td>1</td><td>2</td></tr></table>
     <a href="javascript:x">odd</a><noscript>hidden</noscript>"""
-    assert text_of(page, "https://h.org/a/b") == (
+    assert html_to_text(page, "https://h.org/a/b") == (
         "The & title\n\n- A link <https://h.org/x>\n- two\n\n## Head\n\nSome bold words.\nMore.\n\n"
         "  kept\n    so\n\n | 1 | 2\n\n odd"
     )
@@ -124,9 +124,9 @@ def test_a_page_is_read_as_plain_words() -> None:
     "page", ["<" * 300_000, "<a " * 100_000, "<!--" * 100_000, "&#" * 200_000, "<svg>" * 100_000]
 )
 def test_a_page_made_to_take_for_ever_does_not(page: str) -> None:
-    assert len(text_of(page)) < 1_000_000
+    assert len(html_to_text(page)) < 1_000_000
 
 
 @given(st.text(st.sampled_from('<>/!-&#;abpre "=scriptle\n')))
 def test_no_page_breaks_the_reader(page: str) -> None:
-    assert isinstance(text_of(page, "https://x.org/"), str)
+    assert isinstance(html_to_text(page, "https://x.org/"), str)

@@ -18,7 +18,7 @@ import msgspec
 import bridle
 from bridle.errors import ConfigError
 from bridle.protocols.tool import ToolContext
-from bridle.tools.shell import Shell
+from bridle.tools.shell.tool import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe
 

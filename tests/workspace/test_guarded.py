@@ -9,9 +9,7 @@ from cage import LEVELS, USERS, Ground, execute, lacks
 
 from bridle.policy import Rule
 from bridle.protocols.tool import Access, ToolContext
-from bridle.tools.shell import Shell
-from bridle.tools.shell_output import ShellOutput
-from bridle.tools.shell_stop import ShellStop
+from bridle.tools.shell.tool import Shell, ShellOutput, ShellStop
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox
 

@@ -30,7 +30,7 @@ from msgspec import Struct
 from bridle.chat.binding import Binding
 from bridle.chat.tools import Code, ToolInfo, is_owner_word
 from bridle.errors import AgentError, ConfigError, ToolError
-from bridle.tools.signature import Signature, read_signature
+from bridle.tools.function import Signature, read_signature
 
 if TYPE_CHECKING:
     from bridle.chat.data import OwnedSession
@@ -164,7 +164,7 @@ def _signature(function: Callable[..., Any], name: str) -> Signature:
 
 def _whole(signature: Signature) -> type[Struct] | None:
     """The struct that is the function's one argument, if it is that."""
-    fields = msgspec.structs.fields(signature.shape)
+    fields = msgspec.structs.fields(signature.struct)
     kind = fields[0].type if len(fields) == 1 else None
     return kind if isinstance(kind, type) and issubclass(kind, Struct) else None
 

@@ -50,7 +50,7 @@ def list_servers(check: bool, as_json: bool) -> int:
         tell_json(rows)
     else:
         _show(rows)
-    return 1 if check and any(server.trouble for server in servers) else 0
+    return 1 if check and any(server.problem for server in servers) else 0
 
 
 def found_servers() -> "tuple[list[Server], list[tuple[str, str]]]":
@@ -73,8 +73,8 @@ def found_servers() -> "tuple[list[Server], list[tuple[str, str]]]":
 def _row(server: "Server") -> dict[str, Any]:
     usable = [one for one in server.definitions.values() if not one.problem]
     row: dict[str, Any] = {"name": server.name, "place": server.spec.place}
-    if server.trouble:
-        row["state"] = f"cannot be used: {server.trouble}"
+    if server.problem:
+        row["state"] = f"cannot be used: {server.problem}"
     elif server.is_known:
         row |= {"state": quantity(len(usable), "tool"), "tools": [one.name for one in usable]}
     else:

@@ -17,8 +17,8 @@ from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.config.mcp import ServerSettings
-    from bridle.tools.mcp.definition import Definition
     from bridle.tools.mcp.server import Server
+    from bridle.tools.mcp.tool import ToolDefinition
 
 _SHOWN = 60
 
@@ -110,7 +110,7 @@ def remove(name: str) -> int:
     if not remove_server(path, name):
         raise _unknown(name, list(known))
     spec, state = spec_of(known[name], Path.cwd(), os.environ), state_folder(os.environ)
-    Pins(str(state / PINS), name, spec.identity).forget()
+    Pins(str(state / PINS), name, spec.identity).remove()
     Path(tokens_of(spec, state)).unlink(missing_ok=True)
     tell(f"{name} is taken out of {path}")
     return 0
@@ -154,9 +154,9 @@ async def connect_all(servers: "list[Server]") -> None:
 
     async def connect(server: "Server") -> None:
         try:
-            await server.connected()
+            await server.connect()
         except AgentError as error:
-            server.trouble = server.trouble or error.message
+            server.problem = server.problem or error.message
         finally:
             await server.close()
 
@@ -170,7 +170,7 @@ async def examined(server: "Server", *, accept: bool) -> int:
     try:
         if accept:
             server.accept_files()  # before it is started: it is not, where they are others
-        await server.connected()
+        await server.connect()
         took = time.monotonic() - began
         usable = [one for one in server.definitions.values() if not one.problem]
         count = quantity(len(usable), "tool")
@@ -187,7 +187,7 @@ async def examined(server: "Server", *, accept: bool) -> int:
     return 0
 
 
-def _accept(server: "Server", before: "dict[str, Definition]") -> None:
+def _accept(server: "Server", before: "dict[str, ToolDefinition]") -> None:
     """Take its tools for what they are, and say what is accepted that was not before."""
     from bridle.workspace.text import one_line
 
@@ -208,8 +208,8 @@ def _show(server: "Server", paint: Paint) -> None:
     from bridle.tools.mcp.servers import Servers
     from bridle.workspace.text import one_line
 
-    for tool in Servers([server]).all_of(server)[:_SHOWN]:
-        said = paint.yellow(f"  {plain(tool.care)}") if tool.care else ""
+    for tool in Servers([server]).usable_tools(server)[:_SHOWN]:
+        said = paint.yellow(f"  {plain(tool.warning)}") if tool.warning else ""
         about = paint.dim(one_line(tool.description, 80))
         click.echo(f"  {paint.cyan(tool.name)}  {about}{said}")
     if len(server.definitions) > _SHOWN:

@@ -44,8 +44,8 @@ async def sign_in(server: "Server") -> int:
 
     from bridle.cli.mcp_changing import examined
 
-    async with Loopback() as visitor:
-        server.visitor = visitor
+    async with Loopback() as browser:
+        server.browser = browser
         server.spec = replace(server.spec, timeout=PATIENCE)
         return await examined(server, accept=False)
 
@@ -73,18 +73,18 @@ class Loopback:
             await self._server.wait_closed()
 
     @property
-    def address(self) -> str:
+    def redirect_url(self) -> str:
         """Where they are sent back to."""
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/callback"
 
-    async def visit(self, url: str) -> None:
+    async def open(self, url: str) -> None:
         """Show the address. It comes from elsewhere: only what a browser opens is shown."""
         if not url.startswith(("https://", "http://")) or not url.isprintable():
             raise ToolError("signing in was refused: the server named no page for it")
         click.echo(f"Sign in with your browser:\n  {plain(url)}", err=True)
 
-    async def returned(self) -> dict[str, str]:
+    async def callback(self) -> dict[str, str]:
         """What they came back with."""
         try:
             return await asyncio.wait_for(asyncio.shield(self._came), PATIENCE)

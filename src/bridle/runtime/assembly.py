@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bridle.protocols.agent import BaseAgent
     from bridle.protocols.hooks import Hooks
     from bridle.protocols.keeping import Keeper
-    from bridle.tools.skill import Readable
+    from bridle.tools.skill import Skill
 
 
 class EngineOptions(TypedDict, total=False):
@@ -104,7 +104,7 @@ class EngineOptions(TypedDict, total=False):
     telemetry: "bool | TracerProvider | None"
     telemetry_content: bool
     diagnostics: "Iterable[Check | str]"
-    skills: "Iterable[Readable]"
+    skills: "Iterable[Skill]"
 
 
 def build_engine(

@@ -21,18 +21,19 @@ from bridle.messages import ToolCall
 from bridle.policy import Decision, Mode, Rule
 from bridle.protocols.hooks import Moment, Occasion, Remark
 from bridle.tools.apply_patch import ApplyPatch
-from bridle.tools.shell import Shell
+from bridle.tools.shell.state import ShellState
+from bridle.tools.shell.tool import Shell, find_bash
+from bridle.tools.threads import in_thread
 from bridle.workspace.fs import is_below
+from bridle.workspace.process.command import Command, ExitStatus
+from bridle.workspace.sandbox import Sandbox, supervised
 from bridle.workspace.text import neutral, one_line, quantity, shorten
 
 if TYPE_CHECKING:
     from bridle.engine.engine_config import PolicyEngine
     from bridle.protocols.ground import Ground
     from bridle.tools.guarded_root import Run
-    from bridle.tools.room import Room
     from bridle.workspace.paths import Workspace
-    from bridle.workspace.process.command import ExitStatus
-    from bridle.workspace.sandbox import Sandbox
 
 SECONDS = 30.0  # for one command
 MOST = 8000  # characters that are told of one
@@ -55,7 +56,7 @@ class Diagnostics:
         *,
         rules: Iterable[Rule] = (),
         ground: "Ground | None" = None,
-        sandbox: "Sandbox | None" = None,
+        sandbox: Sandbox | None = None,
         policy_engine: "PolicyEngine | None" = None,
         policy_engine_seconds: float = 10.0,
         seconds: float = SECONDS,
@@ -130,41 +131,34 @@ class Diagnostics:
         """In a sandbox everything runs that nothing denies; without one, what runs unasked."""
         return "auto" if self._level != "none" else "edits"
 
-    async def _run(self, line: str) -> "tuple[ExitStatus, str]":
+    async def _run(self, line: str) -> tuple[ExitStatus, str]:
         """Run it as the shell tool runs a command, and stay until everybody is gone."""
-        from bridle.tools.running import find_bash
-        from bridle.tools.threads import in_thread
-        from bridle.workspace.process.command import Command
-
         heard = bytearray()
 
         def take(data: bytes) -> bool:
             heard.extend(data[: _BYTES - len(heard)])
             return len(heard) < _BYTES
 
-        root, room = self._workspace.root, self._room
+        root, shell = self._workspace.root, self._shell
         words = [find_bash(), "--noprofile", "--norc", "-c", 'eval -- "$1"', "bash", line]
-        held = await room.begin(level=self._level)
+        held = await shell.begin(level=self._level)
         command = Command(words, root, take, starter=self._starter(root, held))
         try:
-            ended = await command.run(self._seconds, room.environment(self._level != "none"))
+            environment = shell.environment(is_confined=self._level != "none")
+            ended = await command.run(self._seconds, environment)
         finally:
-            await in_thread(room.end, held)
+            await in_thread(shell.end, held)
         return ended, heard.decode("utf-8", "replace")
 
     @cached_property
-    def _room(self) -> "Room":
-        from bridle.tools.room import Room
-
-        return Room(self._workspace.roots, self._sandbox)
+    def _shell(self) -> ShellState:
+        return ShellState(self._workspace.roots, self._sandbox)
 
     @property
     def _level(self) -> str:
         return self._sandbox.level if self._sandbox is not None else "none"
 
     def _starter(self, root: str, held: "Run") -> Callable[[Sequence[str], int], Any]:
-        from bridle.workspace.sandbox import supervised
-
         if self._sandbox is None or self._level == "none":
             return supervised
         sandbox = self._sandbox
@@ -198,7 +192,7 @@ def _named(occasion: Occasion) -> tuple[str, ...]:
     return (path,)
 
 
-def _told(shown: str, ended: "ExitStatus", text: str, seconds: float) -> str:
+def _told(shown: str, ended: ExitStatus, text: str, seconds: float) -> str:
     """What is said of a run; nothing where there was nothing to find."""
     said = shorten(neutral(text.replace("\r\n", "\n")).strip(), MOST)
     if ended.timed_out:

@@ -20,7 +20,7 @@ from bridle.runtime.providers import keep_out
 if TYPE_CHECKING:
     from bridle.config.mcp import ServerSettings
     from bridle.tools.mcp.server import Server
-    from bridle.tools.mcp.spec import Spec
+    from bridle.tools.mcp.spec import ServerSpec
 
 PINS = "mcp"  # in the state folder
 _FOLDERS_OWN = ".bridle/mcp.yaml"  # the settings' own, without their imports
@@ -88,7 +88,7 @@ def server_of(
     return Server(spec, os.path.realpath(root), pins, _compiled)
 
 
-def tokens_of(spec: "Spec", state: Path) -> str:
+def tokens_of(spec: "ServerSpec", state: Path) -> str:
     """Where the tokens of a server lie at which a person signs in."""
     return str(state / PINS / f"{spec.name}-{spec.identity[:16]}.tokens")
 
@@ -105,9 +105,9 @@ def _given(path: str) -> list[str]:
     return [one for one in values if isinstance(one, str) and len(one) >= _LEAST]
 
 
-def spec_of(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) -> "Spec":
+def spec_of(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) -> "ServerSpec":
     """How it is reached, with its variables looked up."""
-    from bridle.tools.mcp.spec import Spec
+    from bridle.tools.mcp.spec import ServerSpec
 
     lookup = _Lookup(environ)
     env = {name: lookup.fill(value) for name, value in settings.env.items()}
@@ -116,7 +116,7 @@ def spec_of(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) 
     named = [value for name, value in env.items() if _SECRET.search(name)]
     keep_out(one for one in (*lookup.found, *named, *_tokens(headers)) if len(one) >= _LEAST)
     cwd = str(root / Path(settings.cwd).expanduser()) if settings.cwd else ""
-    return Spec(
+    return ServerSpec(
         settings.name,
         settings.command,
         env,

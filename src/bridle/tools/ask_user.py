@@ -1,22 +1,22 @@
 """The tool `ask_user`: a question to the person, and their answer.
 
-The gate does the asking: the call is itself the question, and waits as every approval does. By the
-time it runs the answer is there. A person who says no is never heard of here.
+The gate asks: the call itself is the question, and waits like every approval. When it runs, the
+answer is there. If the person refuses, it does not run.
 """
 
 import re
+from pathlib import Path
 from typing import Any
 
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
-from bridle.tools.prose import Prose
 
 
 class AskUser:
-    """Asks the person something that only they can say."""
+    """Asks the person something that only they know."""
 
     name = "ask_user"
-    description = Prose("ask_user")
+    description = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
     policy = ToolPolicy(read_only=True, risk="low", asks=True)
     parameters: dict[str, Any] = {
         "type": "object",
@@ -32,7 +32,7 @@ class AskUser:
                 "minItems": 2,
                 "maxItems": 6,
                 "items": {"type": "string", "minLength": 1, "maxLength": 200},
-                "description": "Answers to choose from, the one that you would take first.",
+                "description": "Answers to choose from, the one that you recommend first.",
             },
             "free_text": {
                 "type": "boolean",
@@ -44,15 +44,14 @@ class AskUser:
     }
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
-        """Tell the model what the person said."""
-        word = context.word.strip()
+        """Return what the person answered."""
+        answer = context.word.strip()
         options: list[str] = arguments.get("options", [])
-        if word not in options and re.fullmatch("[1-6]", word) and int(word) <= len(options):
-            word = options[int(word) - 1]  # chosen by its number
-        data = {"question": arguments["question"], "answer": word}
-        if not word:
-            return ToolResult.success(data, text="The person agreed.")
-        if options and word not in options and not arguments.get("free_text", True):
-            text = f"The person chose none of the options, and said: {word}"
-            return ToolResult.success(data, text=text)
-        return ToolResult.success(data, text=f"The person answered: {word}")
+        if answer not in options and re.fullmatch("[1-6]", answer) and int(answer) <= len(options):
+            answer = options[int(answer) - 1]  # chosen by its number
+        text = f"The person answered: {answer}"
+        if not answer:
+            text = "The person agreed."
+        elif options and answer not in options and not arguments.get("free_text", True):
+            text = f"The person chose none of the options, and said: {answer}"
+        return ToolResult.success({"question": arguments["question"], "answer": answer}, text=text)

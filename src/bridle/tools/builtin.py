@@ -1,7 +1,6 @@
-"""The tools that come with bridle, under their final names."""
+"""The tools that come with bridle."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bridle.protocols.tool import Tool
 from bridle.tools.apply_patch import ApplyPatch
@@ -12,28 +11,24 @@ from bridle.tools.glob import Glob
 from bridle.tools.grep import Grep
 from bridle.tools.list import List
 from bridle.tools.read import Read
-from bridle.tools.shell import LONGEST, Shell
-from bridle.tools.shell_output import ShellOutput
-from bridle.tools.shell_stop import ShellStop
+from bridle.tools.shell.tool import LONGEST, Shell, ShellOutput, ShellStop
+from bridle.tools.skill import Skill, SkillTool
 from bridle.tools.task import TaskTool
 from bridle.tools.todo import TodoWrite
 from bridle.tools.write import Write
-
-if TYPE_CHECKING:
-    from bridle.tools.skill import Readable
-    from bridle.workspace.sandbox import Sandbox
+from bridle.workspace.sandbox import Sandbox
 
 
 def builtin_tools(
     *,
-    sandbox: "Sandbox | None" = None,
+    sandbox: Sandbox | None = None,
     hosts: Sequence[str] = (),
-    skills: "Sequence[Readable]" = (),
+    skills: Sequence[Skill] = (),
     longest: float = LONGEST,
 ) -> tuple[Tool, ...]:
-    """One of each; `web_fetch` and `skill` only where there are hosts and skills to read.
+    """Return one of each; `skill` and `web_fetch` only if there are skills and hosts.
 
-    Commands run in that sandbox, if there is one, for at most `longest` seconds.
+    Commands run in the sandbox, if there is one, for at most `longest` seconds.
     """
     tools: tuple[Tool, ...] = (
         *(Read(), Write(), Edit(), ApplyPatch(), Glob(), Grep(), List()),
@@ -41,11 +36,9 @@ def builtin_tools(
         *(TodoWrite(), AskUser(), ExitPlanMode(), TaskTool()),
     )
     if skills:
-        from bridle.tools.skill import SkillTool
-
         tools = (*tools, SkillTool(skills))
     if not hosts:
         return tools
-    from bridle.tools.web_fetch import WebFetch
+    from bridle.tools.web_fetch import WebFetch  # takes 8 ms, and most people name no hosts
 
     return (*tools, WebFetch(hosts))

@@ -1,8 +1,8 @@
-"""Bytes of a file as text, and back again byte for byte. Pure.
+"""Decode the bytes of a file to text, and encode the text again byte for byte. Pure.
 
-UTF-8 and UTF-16 are known by their marks; what has no mark is UTF-8, and where it is not, Latin-1,
-which is said aloud. A file that is UTF-8 but for some bad bytes stays UTF-8: they are kept as they
-are, and shown as a replacement character.
+A byte order mark says whether a file is UTF-8 or UTF-16. A file without one is read as UTF-8, or as
+Latin-1 if it cannot be UTF-8; the model is told so. A file that is UTF-8 except for a few bad bytes
+stays UTF-8: those bytes are kept, and shown as replacement characters.
 """
 
 import re
@@ -12,82 +12,88 @@ from msgspec import Struct
 from bridle.errors import ToolError
 from bridle.workspace.text import one_line
 
-_BEYOND = re.compile("[^\x00-\x7f\udc80-\udcff]")  # what only UTF-8 can have been
-
-HEAD = 8192  # bytes in which a NUL makes a file binary
-
-_MARKS = (
+HEAD = 8192  # bytes at the start of a file; a NUL among them makes it binary
+_ONLY_IN_UTF8 = re.compile("[^\x00-\x7f\udc80-\udcff]")  # neither ASCII nor a bad byte
+_BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8", ""),
     (b"\xff\xfe", "utf-16-le", "the file is UTF-16"),
     (b"\xfe\xff", "utf-16-be", "the file is UTF-16"),
 )
 
 
-class Coding(Struct, frozen=True, gc=False):
-    """How a file writes its text. `note` is what has to be said about it."""
+class Encoding(Struct, frozen=True, gc=False):
+    """How the text of a file is encoded. `bom` is its byte order mark, `note` is for the model."""
 
     codec: str = "utf-8"
-    mark: bytes = b""
+    bom: bytes = b""
     note: str = ""
     errors: str = "strict"
 
     def encode(self, text: str, path: str) -> bytes:
-        """The text as bytes of this file. Raise `ToolError` for what cannot be written so."""
+        """Return the bytes of a file with this text. Raise `ToolError` if that is impossible."""
         try:
-            return self.mark + text.encode(self.codec, self.errors)
+            return self.bom + text.encode(self.codec, self.errors)
         except UnicodeEncodeError as error:
-            raise ToolError(_unwritable(path, self.codec, text, error)) from error
+            character = text[error.start]
+            if "\ud800" <= character <= "\udfff":
+                message = (
+                    f"The content is not valid text: a lone surrogate at character {error.start}."
+                )
+            else:
+                message = (
+                    f"`{one_line(path, 200)}` is encoded as {self.codec}, which has no "
+                    f"{one_line(character)} (U+{ord(character):04X}). "
+                    "Write the whole file to make it UTF-8."
+                )
+            raise ToolError(message) from error
 
 
-def _unwritable(path: str, codec: str, text: str, error: UnicodeEncodeError) -> str:
-    wrong = text[error.start]
-    if "\ud800" <= wrong <= "\udfff":
-        return f"The content is not valid text: a lone surrogate at character {error.start}."
-    return (
-        f"`{one_line(path, 200)}` is {codec}, and {one_line(wrong)} (U+{ord(wrong):04X}) cannot be "
-        "written so. Write the whole file anew to make it UTF-8."
-    )
-
-
-def coding_of(path: str, head: bytes, size: int) -> Coding:
-    """What the beginning of a file says of its text. Raise `ToolError` for binary data."""
-    for mark, codec, note in _MARKS:
-        if head.startswith(mark):
-            return Coding(codec, mark, note)
+def detect_encoding(path: str, head: bytes, size: int) -> Encoding:
+    """Return the encoding that the start of a file suggests. Raise `ToolError` if it is binary."""
+    for bom, codec, note in _BYTE_ORDER_MARKS:
+        if head.startswith(bom):
+            return Encoding(codec, bom, note)
     if b"\0" in head[:HEAD]:
         raise ToolError(
             f"`{one_line(path, 200)}` is a binary file ({size:,} bytes); it is not shown. "
             "Use shell with a program that knows the format."
         )
-    return Coding()
+    return Encoding()
 
 
-def decode(path: str, data: bytes) -> tuple[str, Coding]:
-    """The text of a whole file, and how to write it again. Raise `ToolError` for binary data."""
-    coding = coding_of(path, data[:HEAD], len(data))
-    body = data[len(coding.mark) :]
+def decode(path: str, data: bytes) -> tuple[str, Encoding]:
+    """Return the text of a whole file and its encoding. Raise `ToolError` if it is binary."""
+    encoding = detect_encoding(path, data[:HEAD], len(data))
+    body = data[len(encoding.bom) :]
     try:
-        return body.decode(coding.codec), coding
+        return body.decode(encoding.codec), encoding
     except UnicodeDecodeError as error:
-        if coding.codec != "utf-8":
+        if encoding.codec != "utf-8":
             raise ToolError(
-                f"`{one_line(path, 200)}` begins as {coding.codec} and is not (byte {error.start})."
+                f"`{one_line(path, 200)}` starts as {encoding.codec}, but is not valid "
+                f"{encoding.codec} (byte {error.start})."
             ) from error
-        return _not_quite(body, coding.mark, error.start)
+        return _decode_damaged(body, encoding.bom, error.start)
 
 
-def _not_quite(body: bytes, mark: bytes, at: int) -> tuple[str, Coding]:
-    """Text that is not valid UTF-8: Latin-1, or UTF-8 with some damage."""
-    said = f"the file is not valid UTF-8 (byte {at + len(mark)})"
+def _decode_damaged(body: bytes, bom: bytes, position: int) -> tuple[str, Encoding]:
+    """Decode text that is not valid UTF-8: as Latin-1, or as UTF-8 with a few bad bytes."""
+    problem = f"the file is not valid UTF-8 (byte {position + len(bom)})"
     text = body.decode("utf-8", "surrogateescape")
-    if mark or _BEYOND.search(text):
-        note = f"{said}; bad bytes are shown as \ufffd"
-        return text, Coding("utf-8", mark, note, "surrogateescape")
-    return body.decode("latin-1"), Coding("latin-1", b"", f"{said}; it is read as Latin-1")
+    if bom or _ONLY_IN_UTF8.search(text):
+        note = f"{problem}; bad bytes are shown as \ufffd"
+        return text, Encoding("utf-8", bom, note, "surrogateescape")
+    return body.decode("latin-1"), Encoding("latin-1", b"", f"{problem}; it is read as Latin-1")
 
 
-def shown(text: str) -> str:
-    """The text with its bad bytes as replacement characters."""
+def replace_bad_bytes(text: str) -> str:
+    """Return the text with its bad bytes as replacement characters."""
     if text.isascii():
         return text
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def split_lines(text: str) -> list[str]:
+    """Split a text as editors do: only a line feed ends a line."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]

@@ -1,22 +1,22 @@
-"""The tool `exit_plan_mode`: the plan is shown to the person, and with their word the work begins.
+"""The tool `exit_plan_mode`: shows the plan to the person; if they agree, the work begins.
 
-The gate does the asking; this runs only when the person has said go.
+The gate asks; this runs only if the person has agreed.
 """
 
+from pathlib import Path
 from typing import Any
 
 from bridle.errors import ToolError
 from bridle.events import ModeChanged
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
-from bridle.tools.prose import Prose
 
 
 class ExitPlanMode:
-    """Brings the plan before the person."""
+    """Leaves plan mode with a plan that the person has agreed to."""
 
     name = "exit_plan_mode"
-    description = Prose("exit_plan_mode")
+    description = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
     policy = ToolPolicy(read_only=True, risk="low", asks=True)
     parameters: dict[str, Any] = {
         "type": "object",
@@ -33,12 +33,12 @@ class ExitPlanMode:
     }
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
-        """Leave the mode, and say with which changes."""
+        """Leave the mode, and return the changes that the person wants."""
         if context.mode != "plan":
-            raise ToolError("The session is not in plan mode: go ahead with the work itself.")
+            raise ToolError("The session is not in plan mode: begin with the work itself.")
         context.emit(ModeChanged("ask", by="plan", reason="the plan was agreed"))
-        word = context.word.strip()
-        said = "The plan was agreed; go ahead."
-        if word:
-            said = f"The plan was agreed; go ahead, with these changes: {word}"
-        return ToolResult.success({"plan": arguments["plan"], "changes": word}, text=said)
+        changes = context.word.strip()
+        text = "The plan was agreed; go ahead."
+        if changes:
+            text = f"The plan was agreed; go ahead, with these changes: {changes}"
+        return ToolResult.success({"plan": arguments["plan"], "changes": changes}, text=text)

@@ -1,20 +1,20 @@
-"""The tool `todo_write`: the model's own list of what is to be done, for the person to see."""
+"""The tool `todo_write`: the model's own list of tasks, which the person sees."""
 
+from pathlib import Path
 from typing import Any
 
 from bridle.events import Todo, TodosChanged
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
-from bridle.tools.prose import Prose
 
 _MARKS = {"pending": "☐", "in_progress": "▶", "completed": "✓"}
 
 
 class TodoWrite:
-    """Writes the todo list anew. It changes nothing outside the log."""
+    """Replaces the todo list. It changes nothing outside the log."""
 
     name = "todo_write"
-    description = Prose("todo")
+    description = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
     policy = ToolPolicy(read_only=True, risk="low")
     parameters: dict[str, Any] = {
         "type": "object",
@@ -39,7 +39,7 @@ class TodoWrite:
     }
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
-        """Say that the list is another now."""
+        """Record the new list."""
         todos = tuple(Todo(item["content"], item["status"]) for item in arguments["todos"])
         context.emit(TodosChanged(todos))
         lines = [f"{_MARKS[todo.status]} {todo.content}" for todo in todos]

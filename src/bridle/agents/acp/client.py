@@ -21,9 +21,9 @@ from bridle.agents.acp.tool_mapping import (
 )
 from bridle.errors import ToolError
 from bridle.messages import ToolOutput
-from bridle.tools.encoding import Coding, decode, shown
-from bridle.tools.nearby import unified
-from bridle.tools.shell import LONGEST
+from bridle.tools.encoding import Encoding, decode, replace_bad_bytes
+from bridle.tools.shell.tool import LONGEST
+from bridle.tools.unified_diff import unified_diff
 from bridle.workspace.paths import Workspace
 from bridle.workspace.text import one_line, shorten
 
@@ -60,7 +60,7 @@ class Client:
             await self._host.finish(permission.call_id, error.message, ok=False)
             raise RequestError(_NOT_FOUND, error.message) from error
         text = lines_of(text, arguments.get("offset"), arguments.get("limit"))
-        await self._host.finish(permission.call_id, shorten(shown(text), _LOGGED))
+        await self._host.finish(permission.call_id, shorten(replace_bad_bytes(text), _LOGGED))
         return {"content": text}
 
     async def write(self, request: schema.WriteTextFileRequest, call_id: str) -> dict[str, Any]:
@@ -177,7 +177,7 @@ class Client:
     def _text(self, path: str) -> str:
         return self._decoded(path)[0]
 
-    def _decoded(self, path: str) -> tuple[str, Coding]:
+    def _decoded(self, path: str) -> tuple[str, Encoding]:
         data = self._files.read(path, MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise ToolError(f"`{one_line(path, 200)}` is larger than {MAX_BYTES:,} bytes.")
@@ -192,12 +192,12 @@ class Client:
     def _replace(self, path: str, content: str) -> str:
         """Write a file in its own encoding, and return the difference."""
         where = self._files.relative(path)
-        before, coding = "", Coding()
+        before, coding = "", Encoding()
         if self._files.exists(path):
             with suppress(ToolError):  # a binary or very large file is replaced without a diff
                 before, coding = self._decoded(path)
         self._files.write(path, coding.encode(content, where))
-        return unified(where, shown(before), shown(content))
+        return unified_diff(where, replace_bad_bytes(before), replace_bad_bytes(content))
 
     def _is_about(self, call: MappedCall, path: str) -> bool:
         try:

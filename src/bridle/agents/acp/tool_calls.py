@@ -25,7 +25,7 @@ from bridle.agents.acp.updates import (
 from bridle.events import ResponseCompleted, ToolOutputDelta
 from bridle.messages import Message, ToolCall
 from bridle.protocols.agent import Permission, ToolActivity
-from bridle.tools.nearby import unified
+from bridle.tools.unified_diff import unified_diff
 from bridle.workspace.text import one_line
 
 State = Literal["open", "asked", "allowed", "refused", "handed over", "over"]
@@ -301,7 +301,7 @@ def _diff(
     path = paths[index]
     where = path.removeprefix(f"{root.rstrip('/')}/")
     diffs = [
-        unified(where, change.old_text or "", change.new_text)
+        unified_diff(where, change.old_text or "", change.new_text)
         for change in changes
         if change.path == path
     ]

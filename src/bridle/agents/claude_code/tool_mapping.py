@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bridle.tools.shell import LONGEST
+from bridle.tools.shell.tool import LONGEST
 from bridle.workspace.fs import is_below
 
 Arguments = dict[str, Any]

@@ -11,10 +11,9 @@ from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.protocols.tool import Files
 from bridle.server.acp.words import Change
-from bridle.tools.editing import changes_of
-from bridle.tools.encoding import decode, shown
-from bridle.tools.hunks import apply_hunks
-from bridle.tools.patch import FilePatch, parse_patch
+from bridle.tools.edit import parse_replacements
+from bridle.tools.encoding import decode, replace_bad_bytes
+from bridle.tools.unified_diff import FilePatch, apply_hunks, parse_patch
 
 LARGEST = 1 << 20  # bytes of a file that is shown whole
 
@@ -46,7 +45,7 @@ def _edited(call: ToolCall, files: Files) -> tuple[Change, ...]:
     before = after = _held(files, path)
     if before is None or after is None:
         return tuple(_as_asked(call))
-    for one in changes_of(call.arguments):
+    for one in parse_replacements(call.arguments):
         count = after.count(one.old)
         if count == 0 or (count > 1 and not one.everywhere):
             return tuple(_as_asked(call))
@@ -72,7 +71,7 @@ def _held(files: Files, path: str) -> str | None:
     data = files.read(path, LARGEST + 1)
     if len(data) > LARGEST:
         raise ToolError("the file is too large to be shown whole")
-    return shown(decode(path, data)[0])
+    return replace_bad_bytes(decode(path, data)[0])
 
 
 def _as_asked(call: ToolCall) -> Iterable[Change]:

@@ -1,7 +1,7 @@
-"""What was known of a server's tools when the person last saw them: one private file a server.
+"""The tools of a server as the person accepted them: one private file per server.
 
-It lies in the state folder. A file that cannot be read is as good as none: the server is then one
-that was never seen. What cannot be written is told once, and costs the memory of it alone.
+The files are in the state folder. One that cannot be read counts as missing: then the server has
+never been seen. If a file cannot be written, that is logged, and costs only what it would remember.
 """
 
 import logging
@@ -12,24 +12,25 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bridle.tools.mcp.definition import Definition
+from bridle.tools.mcp.tool import ToolDefinition
 from bridle.workspace.fs import replace_file
 
 log = logging.getLogger(__name__)
-_LARGEST = 64 * 1024 * 1024
+_MAX_BYTES = 64 * 1024 * 1024
 
 
-class Pinned(Struct, frozen=True, omit_defaults=True):
-    """The tools of a server as they were accepted, those that were looked for, and its protocol.
+class PinnedServer(Struct, frozen=True, omit_defaults=True):
+    """What is remembered of a server.
 
-    `identity` is that of the server's settings: for others this says nothing. `files` are, for
-    each workspace, those that its command names there, and what they hold. `seen`: its tools are
-    known, too.
+    `identity` is that of its settings; if they change, this does not apply any more. `tools` are
+    the accepted definitions, and valid if `seen` is true. `wanted` are tools that the model has
+    looked for, `mode` is the SDK's connection mode. `files` are for each workspace the files there
+    that its command names, with their content's hash.
     """
 
     server: str
     identity: str
-    tools: tuple[Definition, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
     wanted: tuple[str, ...] = ()
     mode: str = "auto"
     files: dict[str, dict[str, str]] = {}
@@ -38,37 +39,36 @@ class Pinned(Struct, frozen=True, omit_defaults=True):
 
 
 class Pins:
-    """The file of one server; without a folder nothing is kept."""
+    """The file of one server. Without a folder nothing is remembered."""
 
     def __init__(self, folder: str, server: str, identity: str) -> None:
-        mark = sha256(identity.encode()).hexdigest()[:16]
-        self._path = Path(folder, f"{server}-{mark}.json") if folder else None
+        digest = sha256(identity.encode()).hexdigest()[:16]
+        self._path = Path(folder, f"{server}-{digest}.json") if folder else None
         self._server, self._identity = server, identity
 
-    def read(self) -> Pinned | None:
-        """What is known; None: this server was never seen."""
+    def read(self) -> PinnedServer | None:
+        """Return what is remembered, None if the server has never been seen."""
         if self._path is None:
             return None
         try:
             with self._path.open("rb") as file:
-                found = msgspec.json.decode(file.read(_LARGEST), type=Pinned)
+                pinned = msgspec.json.decode(file.read(_MAX_BYTES), type=PinnedServer)
         except (OSError, msgspec.DecodeError, RecursionError):
             return None
-        if found.format != 1 or (found.server, found.identity) != (self._server, self._identity):
-            return None
-        return found
+        is_same = (pinned.server, pinned.identity) == (self._server, self._identity)
+        return pinned if is_same and pinned.format == 1 else None
 
-    def keep(self, found: Pinned) -> None:
-        """Write it, in one step, for nobody else to read."""
+    def write(self, pinned: PinnedServer) -> None:
+        """Replace the file in one step. No one else may read it."""
         if self._path is None:
             return
         try:
-            replace_file(self._path, msgspec.json.encode(found))
+            replace_file(self._path, msgspec.json.encode(pinned))
         except OSError as error:
-            log.warning("what is known of MCP server %s cannot be kept: %s", self._server, error)
+            log.warning("what is known of MCP server %s cannot be saved: %s", self._server, error)
 
-    def forget(self) -> None:
-        """The server is not there any more."""
+    def remove(self) -> None:
+        """Remove the file: the server has been removed from the settings."""
         if self._path is not None:
             with suppress(OSError):
                 self._path.unlink()

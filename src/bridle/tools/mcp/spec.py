@@ -1,19 +1,22 @@
-"""How a server is reached: a program and its words, or an address. A value; starts nothing."""
+"""How an MCP server is reached, and the errors if its connection is lost. Starts nothing."""
 
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-START = 30.0  # seconds that a server has for its start, when nothing else is said
+from bridle.errors import ToolError
+
+START_SECONDS = 30.0  # for its start and for each answer, unless the settings say otherwise
 
 
-class Spec(Struct, frozen=True):
-    """One server. `problem` says why it cannot be used, where that is known beforehand.
+class ServerSpec(Struct, frozen=True):
+    """One server: a command and its arguments, or a URL.
 
-    `identity` stands for what the person wrote: with another command or address it is another
-    server, and what was known of the old one says nothing of it. `origin` is where it was written.
-    `trusted`: it is the folder's own, and what it runs there was trusted with the folder.
-    With `tokens`, a file, a person signs in there, and it holds what they were given for it.
+    `identity` identifies what the person wrote: with another command or URL it is another server,
+    and nothing that was known of the old one applies. `origin` is where the settings are.
+    `problem` says why it cannot be used, if that is known already. `trusted`: the settings are in
+    the workspace, and the person trusts it with the files that the command names. `tokens` is the
+    file for the tokens of a server at which a person signs in.
     """
 
     name: str
@@ -22,7 +25,7 @@ class Spec(Struct, frozen=True):
     cwd: str = ""
     url: str = ""
     headers: dict[str, str] = {}
-    timeout: float = START
+    timeout: float = START_SECONDS
     identity: str = ""
     origin: str = ""
     problem: str = ""
@@ -31,21 +34,31 @@ class Spec(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """What it is, for a person: the program, or the address without what may be secret."""
+        """The command, or the URL without what may be secret, for a person."""
         if self.command:
             return " ".join(self.command)
-        return bare_address(self.url)
+        return public_url(self.url)
 
     def __repr__(self) -> str:
         return f"<server {self.name}: {self.place}>"  # neither variables nor headers
 
 
-def bare_address(url: str) -> str:
-    """An address without a user's name and without its query: either may hold a token."""
+class ConnectionLost(ToolError):
+    """The connection has ended. A call that was running may have had an effect."""
+
+    retryable = True  # to connect; a call is not sent again
+
+
+class SessionExpired(ConnectionLost):
+    """The server does not know our session and has refused this request: it was not carried out."""
+
+
+def public_url(url: str) -> str:
+    """Return a URL without user name and query, either of which may contain a token."""
     try:
-        found = urlsplit(url)
-        port = f":{found.port}" if found.port else ""
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return "an address that cannot be read"
-    host = found.hostname or ""
-    return f"{found.scheme}://{f'[{host}]' if ':' in host else host}{port}{found.path}"
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{parts.path}"
