@@ -18,6 +18,7 @@ from bridle.engine.gate import JudgedCall
 from bridle.engine.history import NOT_RUN
 from bridle.engine.hooks import CallMiddleware, hook_note, note
 from bridle.engine.permission import PermissionPipeline
+from bridle.engine.time_limit import TimeLimit
 from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import AgentError
 from bridle.events import CallIntended, FilesChanged, ToolResultEvent
@@ -354,9 +355,9 @@ async def execute(
     call: ToolCall, tool: Tool, context: ToolContext[Any], seconds: float
 ) -> ToolResult:
     """Run a tool, within its time if `seconds` is not 0. Raise only what ends the turn."""
-    clock = asyncio.timeout(seconds or None)
+    limit = TimeLimit(seconds)
     try:
-        async with clock:
+        with limit:
             result = await tool.execute(call.arguments, context)
         return _valid_result(result)
     except AgentError as error:
@@ -364,9 +365,9 @@ async def execute(
     except BaseException as error:  # the one catch-all: a tool ends neither the turn nor the host
         if _ends_turn(error):
             raise
-        if clock.expired() and isinstance(error, TimeoutError | asyncio.CancelledError):
-            limit = quantity(seconds, "second")
-            return ToolResult.failure(f"{call.name} did not finish within {limit}")
+        if limit.is_expired and isinstance(error, TimeoutError | asyncio.CancelledError):
+            time = quantity(seconds, "second")
+            return ToolResult.failure(f"{call.name} did not finish within {time}")
         log.debug("tool %r broke", call.name, exc_info=True)
         return ToolResult.failure(f"{call.name} broke: {type(error).__name__}: {error}")
 
