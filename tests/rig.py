@@ -18,7 +18,7 @@ from bridle.protocols.provider import ProviderInfo
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import as_tool
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 SOAK = os.environ.get("BRIDLE_SOAK") == "1"
 

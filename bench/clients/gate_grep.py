@@ -17,7 +17,7 @@ import time
 
 from bridle.protocols.tool import ToolContext
 from bridle.tools.grep import Grep, find_ripgrep
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 PATTERNS = ("def test_the_", "class .*Error", r"\bToolContext\b", "no such words anywhere at all")
 FLAGS = "--no-config --no-heading --with-filename --line-number --color=never --hidden --sort=path"

@@ -37,7 +37,7 @@ from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 SENTENCE = "The function returns the value when the index is out of range."
 REPLY = to_reply({"text": SENTENCE, "chunk": len(SENTENCE)})  # one piece: no stream is measured

@@ -7,7 +7,7 @@ from pathlib import Path
 from claude_rig import Gate, Whole, claude, runs, says, workspace
 
 import bridle.agents.claude_code
-from bridle.workspace.process.environment import INHERITED, clean_environment
+from bridle.workspace.process.command import INHERITED, clean_environment
 from rig import run
 
 SHELL = Path(bridle.agents.claude_code.__file__).with_name("shell.sh")

@@ -26,7 +26,7 @@ from bridle.server.acp.prompt import command_of, parts_of
 from bridle.server.acp.questions import answer_of, options_of, question_of
 from bridle.server.acp.replay import past_of
 from bridle.server.acp.words import Calls, Change, fenced
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 RENAMED = "diff --git a/a b/b\nrename from a\nrename to b\n"
 WRITE = ToolCall("c", "write", {"path": "a", "content": "x"})

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from posixpath import join, normpath
 
-from bridle.protocols.ground import Place
+from bridle.protocols.machine import Place
 
 ROOT = "/ws"
 HOME = "/home/me"

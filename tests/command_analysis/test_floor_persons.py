@@ -4,8 +4,8 @@ import pytest
 from deciding import decided, understood
 
 from bridle.command_analysis.judge import judge
-from bridle.workspace.ground import Ground
-from bridle.workspace.paths import Workspace
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.workspace import Workspace
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from bridle.command_analysis.judge import judge
-from bridle.workspace.ground import Ground
-from bridle.workspace.paths import Workspace
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.workspace import Workspace
 from rig import seeds
 
 LINES_OF_A_SEED = 30

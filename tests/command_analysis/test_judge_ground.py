@@ -13,8 +13,8 @@ from hostile import FLOOR, GUARDED
 from bridle.command_analysis import programs
 from bridle.command_analysis.argv import flag_table, spelled
 from bridle.command_analysis.judge import judge
-from bridle.workspace.ground import Ground
-from bridle.workspace.paths import Workspace
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.workspace import Workspace
 from rig import seeds
 
 LINES_OF_A_SEED = 40

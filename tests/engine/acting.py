@@ -5,7 +5,7 @@ from bridle.engine.engine_config import EngineConfig
 from bridle.engine.no_model import NoModel
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import as_tool
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import is_valid
 
 

@@ -7,7 +7,7 @@ from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import as_tool
 from bridle.tools.task import TaskTool
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import events
 
 

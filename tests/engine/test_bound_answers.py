@@ -16,13 +16,13 @@ from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.policy import MODES, Act, Decision, Facts, Rule, ToolPolicy, decide
-from bridle.protocols.ground import Place
 from bridle.protocols.hooks import Remark
+from bridle.protocols.machine import Place
 from bridle.protocols.session import NO, YES, Answer
 from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import Thing, call, events, make_engine, run, until
 
 SPACE = Workspace("/")

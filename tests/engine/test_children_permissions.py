@@ -23,7 +23,7 @@ from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.tools.exit_plan_mode import ExitPlanMode
 from bridle.tools.function import tool
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import SOAK, call, events, results, run
 
 NAMES = ("shell", "write", "read")

@@ -11,8 +11,8 @@ from bridle.messages import ToolCall
 from bridle.policy import Act, Facts, ToolPolicy, decide
 from bridle.tools.builtin import builtin_tools
 from bridle.tools.function import as_tool
-from bridle.workspace.ground import Ground
-from bridle.workspace.paths import Workspace
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.workspace import Workspace
 
 TOOLS = {tool.name: tool for tool in builtin_tools(hosts=("example.com",))}
 
@@ -50,7 +50,7 @@ def test_a_plain_tool_loads_no_grammar_and_no_ground():
         "facts_of(ToolCall('c', 'f', {'a': 1}), as_tool(f))\n"
         "print(*[name for name in sys.modules if 'tree_sitter' in name\n"
         "        or name.startswith(\n"
-        "        ('bridle.command_analysis', 'bridle.workspace.ground', 'yaml'))])\n"
+        "        ('bridle.command_analysis', 'bridle.workspace.machine_facts', 'yaml'))])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True

@@ -18,7 +18,7 @@ from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import tool
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import Thing, call, calls, events, is_valid, make_engine, results, run, until
 
 

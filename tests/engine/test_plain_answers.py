@@ -14,7 +14,7 @@ from bridle.protocols.session import NO, Answer
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.usage import Usage
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import Thing, call, events, make_engine, run
 
 

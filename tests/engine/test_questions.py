@@ -6,8 +6,8 @@ from bridle.events import ApprovalAnswered, ApprovalAsked, CallIntended, ToolRes
 from bridle.policy import Rule, ToolPolicy
 from bridle.protocols.session import NO, YES, Answer
 from bridle.stores.jsonl import JsonlStore
-from bridle.workspace.ground import Ground
-from bridle.workspace.paths import Workspace
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.workspace import Workspace
 from rig import Thing, call, calls, events, make_engine, results, run, until
 
 

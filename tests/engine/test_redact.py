@@ -34,8 +34,8 @@ from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from bridle.tools.read import Read
 from bridle.tools.shell.tool import Shell
-from bridle.workspace.ground import Ground
-from bridle.workspace.paths import Workspace
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.workspace import Workspace
 from rig import Speaking, Thing, call, make_engine, one_turn, results, run
 
 KEY = "sk-test-0123456789abcdef"

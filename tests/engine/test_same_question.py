@@ -10,8 +10,8 @@ from bridle.messages import ToolCall
 from bridle.policy import ToolPolicy
 from bridle.protocols.session import YES, Answer
 from bridle.stores.memory import MemoryStore
-from bridle.workspace.ground import Ground
-from bridle.workspace.paths import Workspace
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.workspace import Workspace
 from rig import Thing, call, make_engine, run
 
 WILD = '[core]\n\tfsmonitor = "touch x"\n'

@@ -21,7 +21,7 @@ from bridle.protocols.store import InboxMessage
 from bridle.protocols.tool import ToolContext
 from bridle.providers.scripted import Scripted
 from bridle.tools.function import as_tool, tool
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 PLAN = "plan "
 WINDOW = 9_000  # tokens: a few looks fill it

@@ -17,7 +17,7 @@ from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.servers import Servers
 from bridle.tools.mcp.spec import ServerSpec
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 
 def wanted(tools):

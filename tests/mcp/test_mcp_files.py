@@ -9,7 +9,7 @@ from mcp_rig import RAW, look, raw, serving, source_of
 from bridle.config.trust import HOOKS, SERVERS, Trust
 from bridle.errors import ToolError
 from bridle.tools.mcp.spec import ServerSpec
-from bridle.workspace.named import fingerprints, named_files
+from bridle.workspace.programs import fingerprints, named_files
 from rig import run
 
 REFUSED = (

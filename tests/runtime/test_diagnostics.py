@@ -16,7 +16,7 @@ from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.runtime.diagnostics import Diagnostics
 from bridle.stores.memory import MemoryStore
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import call, run
 
 RUFF = str(Path(sys.executable).with_name("ruff"))

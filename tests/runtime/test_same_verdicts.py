@@ -15,9 +15,9 @@ from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.runtime.diagnostics import Diagnostics, as_checks
 from bridle.runtime.dry_run import DryRun, ReEvaluation
-from bridle.runtime.grounding import surroundings
+from bridle.runtime.workspace_setup import surroundings
 from bridle.stores.memory import MemoryStore
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import calls, run
 
 RULES = {

@@ -25,7 +25,7 @@ from bridle.server.tokens import Tokens
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder
 from bridle.tools.function import as_tool
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 LIMITS = Limits(rate=0)
 

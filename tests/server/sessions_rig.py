@@ -15,7 +15,7 @@ from bridle.server.views import ApprovalAnswer, Chat, NewSession
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder
 from bridle.tools.function import as_tool
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import until
 
 

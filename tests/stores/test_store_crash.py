@@ -23,7 +23,7 @@ from bridle.engine.engine import Engine
 from bridle.engine.engine_config import EngineConfig
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 async def main(state, chatty):
     def answer(request):

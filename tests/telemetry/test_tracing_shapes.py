@@ -31,7 +31,7 @@ from bridle.protocols.store import Record
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from bridle.usage import ExecutionMetrics, Usage
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import Thing, call, run, until
 
 

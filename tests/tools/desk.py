@@ -11,7 +11,7 @@ from bridle.events import Event
 from bridle.policy import Mode
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.tools.read import Read
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 
 class Desk:

@@ -18,7 +18,7 @@ from bridle.tools.grep import Grep
 from bridle.tools.list import List
 from bridle.tools.read import Read
 from bridle.tools.write import Write
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from bridle.tools.grep import Grep, find_ripgrep
 from bridle.tools.read import Read
 from bridle.tools.todo import TodoWrite
 from bridle.tools.write import Write
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 MEMORIES: dict[Path, dict[str, Any]] = {}  # one session for each folder
 

@@ -13,14 +13,14 @@ import pytest
 from bridle.errors import ConfigError
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.shell.tool import Shell
-from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe
+from bridle.workspace.workspace import Workspace
 
 DRIVER = """
 import asyncio, sys
 from bridle.protocols.tool import ToolContext
 from bridle.tools.shell.tool import Shell
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from bridle.workspace.sandbox import Sandbox
 root, state, command, level = sys.argv[1:]
 say = lambda event: print(event.text, end="", flush=True)

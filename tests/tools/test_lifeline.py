@@ -17,8 +17,8 @@ from early_clock import TIME, out_of_time
 from bridle.errors import ConfigError
 from bridle.protocols.tool import ToolContext
 from bridle.tools.shell.tool import Shell
-from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe
+from bridle.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 
@@ -35,7 +35,7 @@ DRIVER = """
 import asyncio, sys
 from bridle.protocols.tool import ToolContext
 from bridle.tools.shell.tool import Shell
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from bridle.workspace.sandbox import Sandbox
 root, level, command = sys.argv[1:]
 say = lambda event: print(event.text, end="", flush=True)
@@ -49,7 +49,7 @@ import asyncio, os, random, signal, sys, time
 import bridle.tools.shell.tool
 from bridle.protocols.tool import ToolContext
 from bridle.tools.shell.tool import Shell
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from bridle.workspace.sandbox import Sandbox
 root, level, command, times = sys.argv[1:]
 context = ToolContext(Workspace(root), "1")

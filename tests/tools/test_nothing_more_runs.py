@@ -16,8 +16,8 @@ from bridle.errors import ConfigError
 from bridle.events import Event
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.shell.tool import Shell, ShellOutput, ShellStop
-from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe
+from bridle.workspace.workspace import Workspace
 
 TIMES = 1000 if os.environ.get("BRIDLE_SOAK") else 42  # at each level
 

@@ -16,8 +16,8 @@ from early_clock import TIME, out_of_time
 from bridle.events import Event, ToolOutputDelta
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.shell.tool import Shell
-from bridle.workspace.paths import Workspace
 from bridle.workspace.process.process_tree import VARIABLE, ProcessTree
+from bridle.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 

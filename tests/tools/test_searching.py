@@ -17,8 +17,8 @@ from bridle.protocols.tool import ToolResult
 from bridle.tools.glob import Glob, glob_matcher
 from bridle.tools.grep import Grep, find_ripgrep
 from bridle.tools.list import List
-from bridle.workspace.paths import Workspace
-from bridle.workspace.tree import Tree
+from bridle.workspace.ignore import Tree
+from bridle.workspace.workspace import Workspace
 from rig import seeds
 
 

@@ -17,7 +17,7 @@ from bridle.events import Event, ToolOutputDelta
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.output import LIMIT, BoundedOutput
 from bridle.tools.shell.tool import Shell, find_bash
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 
 def run(root: Path, command: str, **arguments: Any) -> ToolResult:

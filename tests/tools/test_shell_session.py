@@ -15,7 +15,7 @@ from bridle.protocols.tool import CWD, ToolContext, ToolResult
 from bridle.tools.output import BoundedOutput, OutputFile, finish_output
 from bridle.tools.shell.jobs import MAX_RUNNING
 from bridle.tools.shell.tool import Shell, ShellOutput, ShellStop
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 
 class Session:

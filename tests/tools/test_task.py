@@ -13,7 +13,7 @@ from bridle.protocols.child import Outcome, Task
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.builtin import builtin_tools
 from bridle.tools.task import TaskTool, outcome_text
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import run
 
 TASK = TaskTool()

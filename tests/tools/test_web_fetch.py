@@ -14,7 +14,7 @@ from bridle.policy import ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.builtin import builtin_tools
 from bridle.tools.web_fetch import MAX_BYTES, MAX_TEXT, WebFetch
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 from rig import run
 
 HERE = "127.0.0.1"

@@ -19,8 +19,8 @@ import bridle
 from bridle.errors import ConfigError
 from bridle.protocols.tool import ToolContext
 from bridle.tools.shell.tool import Shell
-from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe
+from bridle.workspace.workspace import Workspace
 
 NOBODY = 65534
 LEVELS = ("landlock", "bubblewrap")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridle.workspace.git_config import Setting, is_harmless, parse
-from bridle.workspace.git_index import gitlinks
+from bridle.workspace.git.config import Setting, is_harmless, parse
+from bridle.workspace.git.repository import gitlinks
 
 
 def test_sections_keys_and_values_are_read() -> None:

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from bridle.workspace.git_paths import GitConfiguration
-from bridle.workspace.ground import Ground
-from bridle.workspace.paths import Workspace
+from bridle.workspace.git.paths import GitConfiguration
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.workspace import Workspace
 
 
 def git(folder, *words):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridle.protocols import ground as promised
-from bridle.protocols.ground import Place
-from bridle.workspace.ground import Ground
-from bridle.workspace.paths import Workspace
+from bridle.protocols import machine as promised
+from bridle.protocols.machine import Place
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.workspace import Workspace
 
 OWN = "it is bridle's own: settings, rules, logs"
 

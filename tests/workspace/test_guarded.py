@@ -10,8 +10,8 @@ from cage import LEVELS, USERS, Ground, execute, lacks
 from bridle.policy import Rule
 from bridle.protocols.tool import Access, ToolContext
 from bridle.tools.shell.tool import Shell, ShellOutput, ShellStop
-from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox
+from bridle.workspace.workspace import Workspace
 
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
 ALL_LEVELS = ("none", *LEVELS)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bridle.workspace.ground import Ground
-from bridle.workspace.lookup import find_program, folders
-from bridle.workspace.paths import Workspace
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.programs import find_program, folders
+from bridle.workspace.workspace import Workspace
 
 
 def put(path: Path) -> Path:

@@ -7,8 +7,8 @@ import pytest
 from attacked import CANARY, LINKS, Field
 
 from bridle.errors import ToolError
-from bridle.protocols.ground import Place
-from bridle.workspace.paths import Workspace
+from bridle.protocols.machine import Place
+from bridle.workspace.workspace import Workspace
 
 
 @pytest.fixture

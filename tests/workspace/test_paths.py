@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bridle.errors import ConfigError, OutsideWorkspace, ToolError
 from bridle.protocols.tool import Files
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 SECRET = b"the secret"
 

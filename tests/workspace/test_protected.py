@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.workspace.protected import (
+from bridle.workspace.sensitive import (
     FREE,
+    HOME,
+    INSIDE,
+    SYSTEM,
     Protection,
     bare_folders,
     care_of,
@@ -13,7 +16,6 @@ from bridle.workspace.protected import (
     fold,
     stricter,
 )
-from bridle.workspace.protected_names import HOME, INSIDE, SYSTEM
 
 HOME_FOLDER = "/people/ann"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bridle.workspace import repository
-from bridle.workspace.ground import Ground
-from bridle.workspace.paths import Workspace
-from bridle.workspace.repository import Look, Repositories
+from bridle.workspace.git import repository
+from bridle.workspace.git.repository import Look, Repositories
+from bridle.workspace.machine_facts import Ground
+from bridle.workspace.workspace import Workspace
 
 QUIET = {
     "GIT_CONFIG_GLOBAL": "/dev/null",

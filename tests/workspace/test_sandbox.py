@@ -13,11 +13,10 @@ import pytest
 from cage import LEVELS, Ground, execute, lacks, probed_without_bubblewrap, run
 
 from bridle.errors import ConfigError
-from bridle.workspace import landlock, seccomp
-from bridle.workspace.elsewhere import Elsewhere, elsewhere
+from bridle.workspace import sandbox, seccomp
+from bridle.workspace.git.worktree import Elsewhere, elsewhere
 from bridle.workspace.process.command import Command
-from bridle.workspace.readable import tool_chains
-from bridle.workspace.sandbox import Probed, Sandbox, probe, supervised
+from bridle.workspace.sandbox import Probed, Sandbox, probe, supervised, tool_chains
 
 
 @pytest.fixture(params=LEVELS)
@@ -246,13 +245,13 @@ def test_rules_for_an_older_kernel_hold_as_well(tmp_path, abi):
     """What that kernel does not know of is left out, and cutting a file is refused otherwise."""
     if why := lacks("own", "landlock"):
         pytest.skip(why)
-    if abi > landlock.version():
+    if abi > sandbox.version():
         pytest.skip("this kernel does not know so much")
     root, outside = tmp_path / "root", tmp_path / "outside"
     root.mkdir()
     outside.write_text("untouched")
     system = ["/usr", "/bin", "/lib", "/lib64", "/etc"]
-    attributes, rules = landlock.ruleset(system, [str(root)], [], network=False, abi=abi)
+    attributes, rules = sandbox.ruleset(system, [str(root)], [], network=False, abi=abi)
     confinement = attributes, rules, seccomp.compile_filter((), truncates=abi >= 3)
     script = f"echo x > a; cat a; echo y >> {outside}; cat {outside}; truncate -s 0 {outside}"
     said = []
@@ -269,9 +268,9 @@ def test_rules_for_an_older_kernel_hold_as_well(tmp_path, abi):
 
 
 def test_devices_are_never_made_and_rights_fit_the_kernel():
-    attributes, rules = landlock.ruleset(["/usr"], ["/w"], ["/dev/null"], network=False, abi=1)
+    attributes, rules = sandbox.ruleset(["/usr"], ["/w"], ["/dev/null"], network=False, abi=1)
     assert len(attributes) == 8
-    attributes, rules = landlock.ruleset(["/usr"], ["/w"], ["/dev/null"], network=False, abi=6)
+    attributes, rules = sandbox.ruleset(["/usr"], ["/w"], ["/dev/null"], network=False, abi=6)
     assert len(attributes) == 24
     devices = stat.S_IFCHR and (1 << 6 | 1 << 11)
     assert [access & devices for _, access in rules] == [0, 0, 0]

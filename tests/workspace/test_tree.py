@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.workspace.globs import compile_glob, expand_braces
-from bridle.workspace.paths import Workspace
-from bridle.workspace.tree import Tree, parse_ignore
+from bridle.workspace.ignore import Tree, compile_glob, expand_braces, parse_ignore
+from bridle.workspace.workspace import Workspace
 
 
 @pytest.mark.parametrize(

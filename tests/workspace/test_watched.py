@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from bridle.workspace.watched import Mended, Watched
+from bridle.workspace.protected_files import Mended, Watched
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bridle.errors import ConfigError, OutsideWorkspace, ToolError
-from bridle.workspace import contents
-from bridle.workspace.paths import Workspace
+from bridle.workspace import workspace
+from bridle.workspace.workspace import Workspace
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
             os.utime(file, (number, number))
         return data
 
-    monkeypatch.setattr(contents.os, "read", meddled)
+    monkeypatch.setattr(workspace.os, "read", meddled)
     if expected is None:
         with pytest.raises(ToolError, match="changes while it is being read"):
             files.read("data")
@@ -197,9 +197,9 @@ def test_what_replaces_a_file_is_on_the_disk_first(
 ) -> None:
     done: list[str] = []
     sync, rename = os.fsync, os.rename
-    monkeypatch.setattr(contents.os, "fsync", lambda handle: (done.append("sync"), sync(handle)))
+    monkeypatch.setattr(workspace.os, "fsync", lambda handle: (done.append("sync"), sync(handle)))
     monkeypatch.setattr(
-        contents.os,
+        workspace.os,
         "rename",
         lambda *names, **rest: (done.append("rename"), rename(*names, **rest)),
     )

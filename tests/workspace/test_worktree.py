@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridle.errors import ConfigError
-from bridle.workspace.worktree import (
+from bridle.workspace.git.worktree import (
     Worktree,
     add_worktree,
     checked,

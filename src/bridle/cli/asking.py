@@ -24,7 +24,7 @@ from bridle.config.paths import policy_file
 from bridle.errors import AgentError, UnknownApproval
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, Answer, Conversation
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 Current = Callable[[ApprovalAsked], str | None]
 _PATIENCE = 2.0  # seconds

@@ -30,7 +30,7 @@ from bridle.errors import AgentError, ConfigError, MissingModel
 from bridle.protocols.provider import ProviderInfo
 from bridle.runtime import Choice, find_provider
 from bridle.tools.grep import find_ripgrep
-from bridle.workspace.lookup import here
+from bridle.workspace.programs import here
 
 
 class Finding(NamedTuple):

@@ -22,8 +22,7 @@ from bridle.protocols.codec import encode_data
 from bridle.protocols.store import Record
 from bridle.tui import blocks_words
 from bridle.usage import ExecutionMetrics, format_cost
-from bridle.workspace.text import quantity, visible_json
-from bridle.workspace.wording import answered_words, ended_words, flat
+from bridle.workspace.text import answered_words, ended_words, flat, quantity, visible_json
 
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 

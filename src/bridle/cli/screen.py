@@ -35,8 +35,7 @@ from bridle.events import (
 from bridle.messages import ToolCall
 from bridle.protocols.store import Record
 from bridle.tui.blocks_notices import ENDS_RETRY
-from bridle.workspace.text import neutral
-from bridle.workspace.wording import answered_words, is_unheard
+from bridle.workspace.text import answered_words, is_unheard, neutral
 
 
 class _Nowhere(StringIO):

@@ -31,8 +31,7 @@ from bridle.events import (
 from bridle.messages import Message, ToolOutput, outcome_of
 from bridle.protocols.store import Record, SessionSummary
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.text import neutral, quantity
-from bridle.workspace.wording import answered_words, is_unheard
+from bridle.workspace.text import answered_words, is_unheard, neutral, quantity
 
 
 def heading(found: SessionSummary, path: str, paint: Paint) -> Iterator[str]:

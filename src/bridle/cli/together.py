@@ -8,7 +8,7 @@ from bridle.cli.render import one_line
 from bridle.cli.style import Paint
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, YES, Answer
-from bridle.workspace.wording import session_words
+from bridle.workspace.text import session_words
 
 _NUMBERS = re.compile(r"\d{1,4}(?:\s*-\s*\d{1,4})?(?:[\s,]+\d{1,4}(?:\s*-\s*\d{1,4})?)*")
 _WORDS = "or type what to do instead, which denies all of them"

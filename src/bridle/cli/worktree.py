@@ -44,7 +44,7 @@ def with_worktree(
 
 def _entered(root: Path, name: str, state: Path) -> Path:
     """The folder to work in: of the worktree that there is, or of one that is made."""
-    from bridle.workspace.worktree import add_worktree, checked, list_worktrees
+    from bridle.workspace.git.worktree import add_worktree, checked, list_worktrees
 
     folder = state / _FOLDER
     if os.path.lexists(folder / name):

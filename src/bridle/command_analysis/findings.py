@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridle.policy import Act, Search
-from bridle.protocols.ground import Place
+from bridle.protocols.machine import Place
 
 
 class Understood(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -20,7 +20,7 @@ from bridle.command_analysis.variables import fillings, spread, why_guarded, why
 from bridle.command_analysis.working_directory import UNKNOWN, Folders, Whereabouts
 from bridle.command_analysis.wrappers import SHELLS, WRAPPERS, Wrapped, unwrap
 from bridle.policy import Act, Does
-from bridle.protocols.ground import Ground
+from bridle.protocols.machine import Ground
 
 SHELL = ("shell",)
 _DEEPEST = 12  # programs inside one another

@@ -13,7 +13,7 @@ from bridle.command_analysis.argv import Arg, Given, Known
 from bridle.command_analysis.findings import Notes
 from bridle.command_analysis.variables import emptied, likely
 from bridle.policy import Act, Does, Search
-from bridle.protocols.ground import Ground, Place
+from bridle.protocols.machine import Ground, Place
 
 STREAMS = frozenset({"-", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/null", "/dev/tty"})
 _SOURCES = frozenset({"/dev/zero", "/dev/urandom", "/dev/random"})

@@ -7,7 +7,7 @@ it cannot be said. Paths are joined here by their words; where they lead is aske
 from posixpath import join, normpath
 
 from bridle.command_analysis.syntax import Simple
-from bridle.protocols.ground import Ground
+from bridle.protocols.machine import Ground
 
 Folders = tuple[str, ...]
 UNKNOWN = ""

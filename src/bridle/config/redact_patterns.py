@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from bridle.errors import ConfigError
-from bridle.workspace.slowness import SHORT, is_slow
+from bridle.workspace.regex_safety import SHORT, is_slow
 
 _LENGTHS = (*SHORT, 500, 2000)  # characters of the texts that are tried
 _SLOW = 0.004  # seconds of our own: hundreds of times what a text of that length should take

@@ -17,8 +17,8 @@ from msgspec import Struct
 from bridle.config.trust import SKILLS, Trust, skill_files
 from bridle.config.yaml_file import has_content, items_of, open_yaml
 from bridle.errors import ConfigError, ToolError
-from bridle.workspace.paths import Workspace
 from bridle.workspace.text import neutral, one_line
+from bridle.workspace.workspace import Workspace
 
 FILE = "SKILL.md"
 MOST = 100  # skills of one place

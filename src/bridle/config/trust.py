@@ -23,8 +23,8 @@ from msgspec.structs import replace
 from bridle.config.mcp import parse_servers
 from bridle.errors import ConfigError, ToolError
 from bridle.workspace.fs import replace_file
-from bridle.workspace.named import fingerprints, leads_out, named_files
-from bridle.workspace.paths import Workspace
+from bridle.workspace.programs import fingerprints, leads_out, named_files
+from bridle.workspace.workspace import Workspace
 
 POLICY = ".bridle/policy.yaml"
 HOOKS = ".bridle/hooks.yaml"

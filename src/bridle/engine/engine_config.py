@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from bridle.engine.session import Session
     from bridle.engine.subagents import Parent
     from bridle.protocols.agent import BaseAgent
-    from bridle.protocols.ground import Ground
     from bridle.protocols.hooks import Hooks
     from bridle.protocols.keeping import Keeper
+    from bridle.protocols.machine import Ground
 
 Approver = Callable[[ApprovalAsked], Awaitable[Answer | bool]]
 OnAsk = Literal["wait", "deny", "park"]

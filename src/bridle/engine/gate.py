@@ -43,7 +43,7 @@ from bridle.protocols.tool import Access, Tool, ToolContext, ToolResult
 if TYPE_CHECKING:
     from bridle.engine.engine_config import EngineConfig
     from bridle.engine.subagents import Parent
-    from bridle.protocols.ground import Ground, Place
+    from bridle.protocols.machine import Ground, Place
 
 _MARKED = (
     f"the arguments hold {MARK}, which stands for a secret that was taken out: the tool would work "
@@ -232,7 +232,7 @@ class Gate(Struct):
         def may_write(path: str) -> bool:
             if path in writes or is_named(Act(("write",), path, is_path=True), rules):
                 return True
-            from bridle.workspace.protected import care_of
+            from bridle.workspace.sensitive import care_of
 
             return any(
                 path.startswith(f"{folder}/") and care_of(folder).writing for folder in writes

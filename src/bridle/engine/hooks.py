@@ -120,8 +120,8 @@ class CallMiddleware:
         """Record which guarded files a command has changed, and return a note about them."""
         if not judged.tool.policy.runs:
             return ""  # a tool for files was judged by the names of its files
-        from bridle.workspace.placing import is_set_aside
-        from bridle.workspace.protected import care_of
+        from bridle.workspace.fs import is_set_aside
+        from bridle.workspace.sensitive import care_of
 
         packages = _installed_packages(changed)
         paths = [

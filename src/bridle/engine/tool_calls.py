@@ -24,8 +24,8 @@ from bridle.errors import AgentError
 from bridle.events import CallIntended, FilesChanged, ToolResultEvent
 from bridle.messages import File, Image, ToolCall, ToolOutput, sound
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
+from bridle.workspace.protected_files import changing
 from bridle.workspace.text import quantity, shorten
-from bridle.workspace.tool_changes import changing
 
 if TYPE_CHECKING:
     from bridle.protocols.keeping import Keeping

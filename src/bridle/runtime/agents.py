@@ -25,7 +25,7 @@ from bridle.config.settings import PROVIDERS, vendor_of
 from bridle.distribution import install_hint
 from bridle.errors import AgentError, ConfigError, MissingExtra
 from bridle.protocols.agent import AgentResponse, BaseAgent
-from bridle.workspace.lookup import find_program, here
+from bridle.workspace.programs import find_program, here
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -17,13 +17,13 @@ from bridle.protocols.provider import Provider, RequestConfig
 from bridle.protocols.store import Durability, Store
 from bridle.protocols.tool import Files, Tool, ToolSource
 from bridle.runtime.agents import child_agent_of, resolved, translated
-from bridle.runtime.grounding import Folder, Surroundings, surroundings, undo_of
 from bridle.runtime.providers import known_secrets
 from bridle.runtime.providers import provider as provider_of
 from bridle.runtime.telemetry import watched
+from bridle.runtime.workspace_setup import Folder, Surroundings, surroundings, undo_of
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import as_tool
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from typing import Unpack

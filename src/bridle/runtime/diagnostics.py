@@ -31,9 +31,9 @@ from bridle.workspace.text import neutral, one_line, quantity, shorten
 
 if TYPE_CHECKING:
     from bridle.engine.engine_config import PolicyEngine
-    from bridle.protocols.ground import Ground
+    from bridle.protocols.machine import Ground
     from bridle.tools.guarded_root import Run
-    from bridle.workspace.paths import Workspace
+    from bridle.workspace.workspace import Workspace
 
 SECONDS = 30.0  # for one command
 MOST = 8000  # characters that are told of one

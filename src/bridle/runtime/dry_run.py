@@ -29,12 +29,12 @@ from bridle.events import (
 )
 from bridle.messages import ToolCall, ToolOutput, outcome_of
 from bridle.policy import MODES, Decision, Facts, Mode, Rule, ToolPolicy, Verdict
-from bridle.protocols.ground import Ground
+from bridle.protocols.machine import Ground
 from bridle.protocols.store import Record, SessionSummary
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
-from bridle.runtime.grounding import LaterGround, own_places, sandbox_of
+from bridle.runtime.workspace_setup import LaterGround, own_places, sandbox_of
 from bridle.stores.reader import SessionFolder
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 _URL_ARGUMENTS = {"web_fetch": "url", "fetch": "url"}
 _FETCH_OFF = "there is no tool web_fetch here: it is off as long as the settings name no hosts"

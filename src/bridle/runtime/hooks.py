@@ -32,8 +32,7 @@ from bridle.protocols.hooks import Hooks, Moment, Occasion, Remark
 from bridle.runtime.diagnostics import Diagnostics
 from bridle.tools.threads import in_thread
 from bridle.workspace.fs import is_below
-from bridle.workspace.process.command import Command, ExitStatus
-from bridle.workspace.process.environment import clean_environment
+from bridle.workspace.process.command import Command, ExitStatus, clean_environment
 from bridle.workspace.sandbox import Start, supervised
 from bridle.workspace.text import neutral, one_line, quantity, shorten
 

@@ -10,8 +10,8 @@ from bridle.errors import AgentError
 from bridle.messages import ToolCall
 from bridle.workspace.change import result, told
 from bridle.workspace.fs import READ
-from bridle.workspace.paths import Workspace
 from bridle.workspace.text import one_line
+from bridle.workspace.workspace import Workspace
 
 _LARGEST = 1 << 20  # bytes of a file that are compared
 

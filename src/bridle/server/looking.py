@@ -22,9 +22,9 @@ from bridle.server.views import Hit, Hits, Paths, RulePreview
 from bridle.server.wanting import earlier
 from bridle.stores.search import search
 from bridle.stores.session_index import log_entries, read_entries
-from bridle.workspace.paths import Workspace
+from bridle.workspace.ignore import Tree
 from bridle.workspace.text import one_line
-from bridle.workspace.tree import Tree
+from bridle.workspace.workspace import Workspace
 
 _FILES, _HITS = 200, 200  # at the most
 _ENTRIES = 50_000  # names of a workspace that are looked at

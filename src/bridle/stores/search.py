@@ -34,8 +34,8 @@ from bridle.stores.log_format import HEADER
 from bridle.stores.reader import SessionFolder, decode_line, iter_blocks, iter_lines
 from bridle.stores.session_index import LogEntry, log_entries
 from bridle.workspace.fs import open_file
-from bridle.workspace.lookup import find_program, here
-from bridle.workspace.slowness import SHORT, is_slow
+from bridle.workspace.programs import find_program, here
+from bridle.workspace.regex_safety import SHORT, is_slow
 
 Piece = tuple[str, str, str]  # its kind, what to show before it, and its text
 

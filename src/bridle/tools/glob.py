@@ -9,9 +9,8 @@ from bridle.policy import ToolPolicy
 from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import workspace_of
-from bridle.workspace.globs import Matcher, compile_glob
+from bridle.workspace.ignore import Matcher, Tree, compile_glob
 from bridle.workspace.text import one_line
-from bridle.workspace.tree import Tree
 
 _MAX_FILES = 1000  # listed
 

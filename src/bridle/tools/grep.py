@@ -30,14 +30,13 @@ from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import file_status, workspace_of
 from bridle.workspace.fs import READ
 from bridle.workspace.handles import Spot, open_file, open_folder
-from bridle.workspace.lookup import find_program
-from bridle.workspace.paths import Workspace
-from bridle.workspace.patterns import Unsearchable, bounded_search
-from bridle.workspace.process.command import Command
-from bridle.workspace.process.environment import clean_environment
-from bridle.workspace.protected import care_of
+from bridle.workspace.ignore import Tree
+from bridle.workspace.process.command import Command, clean_environment
+from bridle.workspace.programs import find_program
+from bridle.workspace.regex_safety import Unsearchable, bounded_search
+from bridle.workspace.sensitive import care_of
 from bridle.workspace.text import one_line
-from bridle.workspace.tree import Tree
+from bridle.workspace.workspace import Workspace
 
 _LIMIT = 200  # lines, unless the model asks for another number
 _SECONDS = 30.0

@@ -16,14 +16,11 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 
 from bridle.protocols.tool import Access
-from bridle.workspace import tool_changes
-from bridle.workspace.elsewhere import OF_WORKTREE, elsewhere
-from bridle.workspace.git_objects import committed, has_blob
-from bridle.workspace.git_paths import GitConfiguration
+from bridle.workspace.git.objects import committed, has_blob
+from bridle.workspace.git.paths import GitConfiguration
+from bridle.workspace.git.worktree import OF_WORKTREE, elsewhere
 from bridle.workspace.guarded_files import Guarded, GuardedFiles, Permissions
-from bridle.workspace.keepsake import Keepsake
-from bridle.workspace.taming import Tamed
-from bridle.workspace.watched import NAMES, Mended, Watched
+from bridle.workspace.protected_files import NAMES, Keepsake, Mended, Tamed, Watched, take
 
 _MOST_HIDDEN, _MOST_CLOSED = 300, 100  # files of the workspace that bubblewrap covers
 _MOST_REPOSITORIES = 200  # inside the folder, those of earlier commands too
@@ -84,7 +81,7 @@ class GuardedRoot:
             else:
                 changed = self._recover() if self._is_new else Mended()
                 self._is_new = False
-                tool_changes.take(self.root)
+                take(self.root)
                 found = self._look()
             if run.level == "bubblewrap":
                 run.unreadable += self._unreadable(found, run)
@@ -114,16 +111,16 @@ class GuardedRoot:
         top.names = (*NAMES, *self._git.paths.files_in(self.root))
         seen = dict.fromkeys((*top.repositories, *self._files.repositories))
         top.repositories = tuple(seen)[:_MOST_REPOSITORIES]
-        for watched in self._watched:
-            watched.look()
+        for protected_files in self._watched:
+            protected_files.look()
         self._tamed.look()
         return found
 
     def _save(self) -> None:
         self._runs = [one for one in self._runs if not one.is_over]
         if not self._runs:
-            for watched in self._watched:
-                watched.rest()
+            for protected_files in self._watched:
+                protected_files.rest()
         if self._runs and not any(run.is_free for run in self._runs):
             self._files.save(self._is_mounted)
         else:
@@ -131,16 +128,16 @@ class GuardedRoot:
 
     def _recover(self) -> Mended:
         """What was under way when a bridle was killed here is put back now."""
-        found = self._together([watched.recover() for watched in self._watched])
+        found = self._together([protected_files.recover() for protected_files in self._watched])
         undone = self._files.recover()
         parts = (found.restored, found.lost, undone)
         return Mended(*(tuple(f"{name} {_KILLED}" for name in part) for part in parts))
 
     def _restore(self, *, is_last: bool) -> Mended:
-        found = self._together([watched.mend() for watched in self._watched])
+        found = self._together([protected_files.mend() for protected_files in self._watched])
         is_free = any(run.is_free for run in self._runs)
         if not (is_free and is_last):
-            by_tools = tool_changes.take(self.root)
+            by_tools = take(self.root)
             permissions = Permissions(
                 allowed=lambda path: f"{self.root}/{path}" in by_tools or self._allowed(path),
                 is_mounted=self._is_mounted,
@@ -154,8 +151,8 @@ class GuardedRoot:
     def _together(self, parts: list[Mended]) -> Mended:
         """All of it. What is not in the folder itself is named by its whole path."""
         found = parts[0]
-        for watched, part in zip(self._watched[1:], parts[1:], strict=True):
-            names = (tuple(f"{watched.root}/{one}" for one in some) for some in part[:2])
+        for protected_files, part in zip(self._watched[1:], parts[1:], strict=True):
+            names = (tuple(f"{protected_files.root}/{one}" for one in some) for some in part[:2])
             found = found.and_then(Mended(*names))
         return found
 

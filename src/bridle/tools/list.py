@@ -9,8 +9,8 @@ from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.suggestions import missing_file_error
 from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import MAX_ENTRIES, Entry, first_entries
+from bridle.workspace.ignore import Ignored, Rule, parse_ignore
 from bridle.workspace.text import one_line
-from bridle.workspace.tree import Ignored, Rule, parse_ignore
 
 _DEPTH = 2  # unless the model asks for another
 _MAX_LINES = 1000

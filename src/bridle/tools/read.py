@@ -22,7 +22,7 @@ from bridle.tools.file_state import MAX_COMPARED, KnownFiles, content_state, sta
 from bridle.tools.suggestions import missing_file_error
 from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import MAX_ENTRIES, file_status, first_entries, workspace_of
-from bridle.workspace import pictures
+from bridle.workspace import text
 from bridle.workspace.text import one_line
 
 MAX_LINE = 2000  # characters of one line that are shown
@@ -109,7 +109,7 @@ class _FileReader:
     def result(self, window: "LineWindow") -> ToolResult:
         """Return the picture, or the lines of the window. Raise `ToolError`."""
         head = self._file.read(HEAD)
-        if media := pictures.media_type_of(head):
+        if media := text.media_type_of(head):
             return self._picture(head, media)
         if self._size <= MAX_COMPARED:
             head += self._read(MAX_COMPARED + 1 - len(head))
@@ -118,14 +118,14 @@ class _FileReader:
         return self._lines(window, self._decode_pieces(head), is_whole=False)
 
     def _picture(self, head: bytes, media: str) -> ToolResult:
-        data = head + self._read(pictures.MOST_BYTES + 1 - len(head))
+        data = head + self._read(text.MOST_PICTURE_BYTES + 1 - len(head))
         path = one_line(self._path, 200)
-        if len(data) > pictures.MOST_BYTES:
+        if len(data) > text.MOST_PICTURE_BYTES:
             raise ToolError(f"`{path}` is a picture of {self._size:,} bytes: too large to be shown")
         self.state = content_state(data)
-        text = f"`{path}` is a picture ({media}, {len(data):,} bytes); it is attached."
+        summary = f"`{path}` is a picture ({media}, {len(data):,} bytes); it is attached."
         picture = Image(media, base64.b64encode(data).decode())
-        return ToolResult(True, text, {"path": self._path, "media": media}, media=(picture,))
+        return ToolResult(True, summary, {"path": self._path, "media": media}, media=(picture,))
 
     def _read(self, limit: int) -> bytes:
         """Read up to `limit` bytes without reserving the memory for all of them."""

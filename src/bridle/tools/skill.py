@@ -15,8 +15,8 @@ from bridle.errors import ToolError
 from bridle.policy import Facts, ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.threads import in_thread
-from bridle.workspace.paths import Workspace
 from bridle.workspace.text import neutral, one_line, shorten, size_of
+from bridle.workspace.workspace import Workspace
 
 _MAX_TEXT = 30_000  # characters of the instructions, and of a file
 _MAX_FILES = 100  # listed

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from bridle.protocols.tool import Files
 from bridle.workspace.handles import open_folder
-from bridle.workspace.paths import NotAFolder, Workspace
+from bridle.workspace.workspace import NotAFolder, Workspace
 
 MAX_ENTRIES = 100_000  # of one folder; further ones are not looked at
 

@@ -42,7 +42,7 @@ from bridle.tui.blocks_reply import Reply
 from bridle.tui.blocks_state import State
 from bridle.tui.blocks_turn import ending_of
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.wording import is_cache
+from bridle.workspace.text import is_cache
 
 _SPEAKING = ("write", "edit", "apply_patch")  # their results say which files they changed
 _SHOWN_AS = {

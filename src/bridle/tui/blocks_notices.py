@@ -33,8 +33,7 @@ from bridle.events import (
 )
 from bridle.tui.blocks import Notice, Tone
 from bridle.tui.blocks_words import cost_of
-from bridle.workspace.text import one_line, quantity
-from bridle.workspace.wording import as_json, is_cache
+from bridle.workspace.text import as_json, is_cache, one_line, quantity
 
 _FILES = 6  # files that are told by name
 _LINES = 3  # damaged lines, and files that undo does not cover, that are told one by one

@@ -56,7 +56,7 @@ class State(Struct):
 
         May be called in a thread.
         """
-        from bridle.workspace.worktree import uncommitted
+        from bridle.workspace.git.worktree import uncommitted
 
         files = dict(self.files)
         if not files:

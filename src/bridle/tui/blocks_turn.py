@@ -7,8 +7,7 @@ from bridle.tui.blocks import Ending, Tone
 from bridle.tui.blocks_state import State
 from bridle.tui.blocks_words import cost_of, duration, tokens
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.text import quantity
-from bridle.workspace.wording import ended_words
+from bridle.workspace.text import ended_words, quantity
 
 _CALM = ("done", "parked")
 _WORDS = {"interrupted": "stopped", "the turn was interrupted": "stopped"}

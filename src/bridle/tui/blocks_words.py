@@ -6,8 +6,7 @@ from typing import Any
 
 from bridle.messages import ToolCall, ToolOutput
 from bridle.usage import ExecutionMetrics, format_cost
-from bridle.workspace.text import quantity
-from bridle.workspace.wording import as_json
+from bridle.workspace.text import as_json, quantity
 
 _SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question", "description")
 _COUNTS = {  # where the results of tools that list say how many, and of what

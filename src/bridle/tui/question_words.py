@@ -11,8 +11,7 @@ from typing import NamedTuple
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.workspace.change import marked, told
-from bridle.workspace.text import neutral, one_line
-from bridle.workspace.wording import NETWORK, as_json, flat
+from bridle.workspace.text import NETWORK, as_json, flat, neutral, one_line
 
 Columns = Callable[[str], int]  # how many columns a character takes
 _DIFF = {"+": "plus", "-": "minus", "@": "hunk"}

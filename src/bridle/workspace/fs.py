@@ -4,12 +4,20 @@ Folders and files are opened without following links, a file is replaced in one 
 file is readable by its owner only. Everything raises `OSError` unless it says otherwise.
 """
 
+import atexit
 import errno
+import fcntl
 import os
+import re
+import shutil
 import stat
+import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 # How to open a folder, a file to read, and a file that does not exist yet: never through a link. A
 # FIFO does not block whoever opens it, and a terminal does not become ours.
@@ -182,3 +190,173 @@ def open_file(path: str | os.PathLike[str]) -> int:
         os.close(handle)
         raise OSError(errno.EINVAL, "it is not a file")
     return handle
+
+
+# Files and folders put in place below a folder that somebody hostile may write.
+
+_REFUSED = ".bridle-refused"
+# All of a name's end, so that no name that a program looks for (`ci.yml`) can be spelled like it.
+_SET_ASIDE = re.compile(r"\.bridle-refused-[0-9a-f]{8}\Z")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Entry(NamedTuple):
+    """What stood at a path: its kind and mode, when it was changed last, and its bytes or target.
+
+    `data` is None for a file that is too large to be held: it can be compared, not restored.
+    """
+
+    mode: int
+    mark: tuple[int, ...]
+    data: bytes | None
+
+
+class Parent:
+    """The folder that a path lies in, opened name by name without following a link."""
+
+    def __init__(self, root: str, path: str, make: bool = False) -> None:
+        *self._folders, self._name = path.split("/")
+        self._root = root
+        self._make = make
+        self._handle = -1
+
+    def __enter__(self) -> tuple[int, str]:
+        self._handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for folder in self._folders:
+                above, self._handle = self._handle, self._step(folder)
+                os.close(above)
+        except BaseException:
+            os.close(self._handle)
+            raise
+        return self._handle, self._name
+
+    def _step(self, folder: str) -> int:
+        try:
+            return os.open(folder, _FOLDER, dir_fd=self._handle)
+        except OSError:
+            if not self._make:
+                raise
+        remove(self._handle, folder)  # a link or a file that was put there instead
+        os.mkdir(folder, dir_fd=self._handle)
+        return os.open(folder, _FOLDER, dir_fd=self._handle)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+
+
+def names_in(handle: int, name: str) -> list[str]:
+    """The names in a folder, the last first."""
+    folder = os.open(name, _FOLDER, dir_fd=handle)
+    try:
+        with os.scandir(folder) as entries:
+            return sorted((entry.name for entry in entries), reverse=True)
+    finally:
+        os.close(folder)
+
+
+def remove(handle: int, name: str) -> None:
+    """Take it away with everything in it. What cannot be (too deep) is renamed to nothing known."""
+    with suppress(FileNotFoundError):
+        status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            try:
+                shutil.rmtree(name, dir_fd=handle)
+            except (OSError, RecursionError):
+                set_aside(handle, name)
+        else:
+            os.unlink(name, dir_fd=handle)
+
+
+def is_set_aside(name: str) -> bool:
+    """Is it a name that `set_aside` gives?"""
+    return _SET_ASIDE.search(name) is not None
+
+
+def set_aside(handle: int, name: str) -> str:
+    """Rename it to what nothing looks for; nothing is lost. Its new name; empty if it is gone."""
+    new = f"{name[:50]}{_REFUSED}-{os.urandom(4).hex()}"
+    try:
+        os.rename(name, new, src_dir_fd=handle, dst_dir_fd=handle)
+    except FileNotFoundError:
+        return ""
+    return new
+
+
+def put(handle: int, name: str, before: Entry) -> None:
+    """Make what stood there; the name is free, but for a folder."""
+    mode = stat.S_IMODE(before.mode)
+    if stat.S_ISDIR(before.mode):
+        try:
+            folder = os.open(name, _FOLDER, dir_fd=handle)
+        except OSError:
+            remove(handle, name)
+            os.mkdir(name, dir_fd=handle)
+            folder = os.open(name, _FOLDER, dir_fd=handle)
+        os.fchmod(folder, mode)
+        os.close(folder)
+    elif stat.S_ISLNK(before.mode):
+        os.symlink(before.data or b"", name.encode(errors="surrogateescape"), dir_fd=handle)
+    elif stat.S_ISREG(before.mode):
+        with os.fdopen(os.open(name, _NEW, 0o600, dir_fd=handle), "wb") as file:
+            file.write(before.data or b"")
+            os.fchmod(file.fileno(), mode)
+
+
+# Folders for temporary files, private to the user, that go when their owners go.
+
+_PREFIX = "bridle-shell-"  # of those that are locked: a new one has another name until it is
+
+
+def private_folder(owner: object) -> str:
+    """Make one under a name that cannot be guessed: its real path."""
+    own = _of_process(os.getpid(), tempfile.gettempdir())
+    if not Path(own).is_dir():  # somebody has cleaned up
+        _of_process.cache_clear()
+        own = _of_process(os.getpid(), tempfile.gettempdir())
+    path = tempfile.mkdtemp(dir=own)
+    weakref.finalize(owner, _end, path, os.getpid())
+    return path
+
+
+@cache
+def _of_process(pid: int, above: str) -> str:
+    """The folder of this process."""
+    _remove_left_behind(above)
+    new = Path(os.path.realpath(tempfile.mkdtemp(prefix="bridle-", dir=above)))
+    path = str(new.with_name(new.name.replace("bridle-", _PREFIX, 1)))
+    lock = os.open(new, _FOLDER)
+    with suppress(OSError):  # where nothing can be locked, nobody removes it either
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    new.rename(path)
+    atexit.register(_end, path, pid)
+    return path
+
+
+def _remove_left_behind(above: str) -> None:
+    with suppress(OSError), os.scandir(above) as entries:
+        for path in [entry.path for entry in entries if entry.name.startswith(_PREFIX)]:
+            with suppress(OSError):
+                handle = os.open(path, _FOLDER)
+                try:
+                    if os.fstat(handle).st_uid == os.geteuid():
+                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        _remove_tree(path)
+                finally:
+                    os.close(handle)
+
+
+def _end(path: str, maker: int) -> None:
+    """Remove it. A fork owns nothing."""
+    if os.getpid() == maker:
+        _remove_tree(path)
+
+
+def _remove_tree(path: str) -> None:
+    """Remove it with everything in it, also what a command has locked."""
+    with suppress(RecursionError):
+        for folder, _, _ in os.walk(path):
+            with suppress(OSError):
+                Path(folder).chmod(0o700)
+        shutil.rmtree(path, ignore_errors=True)

@@ -24,12 +24,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from bridle.workspace import protected_names
-from bridle.workspace.git_objects import has_blob
-from bridle.workspace.git_paths import GitConfiguration
-from bridle.workspace.keepsake import Keepsake, Row, entries_of, rows_of
-from bridle.workspace.placing import Entry, Parent, is_set_aside, names_in, put, set_aside
-from bridle.workspace.protected import Protection, care_of, fold
+from bridle.workspace import sensitive
+from bridle.workspace.fs import Entry, Parent, is_set_aside, names_in, put, set_aside
+from bridle.workspace.git.objects import has_blob
+from bridle.workspace.git.paths import GitConfiguration
+from bridle.workspace.protected_files import Keepsake, Row, entries_of, rows_of
+from bridle.workspace.sensitive import Protection, care_of, fold
 
 MOST_FOLDERS = 20_000  # that are looked at, those nearest to the root first
 _MOST_HELD = 4000  # files whose content is kept
@@ -46,9 +46,9 @@ _INSTALLED = frozenset({"vendor", "target", "Pods", "bower_components", ".pnpm-s
 _ENVIRONMENT = "pyvenv.cfg"  # marks a folder with a Python environment
 _DIRENV = ".direnv"  # has environments in it; anywhere else a command could hide behind the mark
 _NOT_OURS = frozenset(
-    {protected_names.GIT_WHY, protected_names.GIT_FILES_WHY}
-    | {group.why for group in protected_names.INSIDE if ".bridle/**" in group.patterns}
-    | {group.why for group in protected_names.INSIDE if ".svn/**" in group.patterns}
+    {sensitive.GIT_WHY, sensitive.GIT_FILES_WHY}
+    | {group.why for group in sensitive.INSIDE if ".bridle/**" in group.patterns}
+    | {group.why for group in sensitive.INSIDE if ".svn/**" in group.patterns}
 )
 _FRESH = 1_000_000_000  # nanoseconds: a folder that changed so lately may change again unseen
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -564,16 +564,14 @@ def _runs(care: Protection) -> bool:
 @cache
 def _heads() -> frozenset[str]:
     """The first names of patterns that have several: what lies below depends on its folder."""
-    patterns = (text for group in protected_names.INSIDE for text in group.patterns.split())
+    patterns = (text for group in sensitive.INSIDE for text in group.patterns.split())
     return frozenset(text.partition("/")[0] for text in patterns if "/" in text)
 
 
 @cache
 def _secret_heads() -> frozenset[str]:
     """The same, for credentials alone."""
-    texts = (
-        text for group in protected_names.INSIDE if group.reading for text in group.patterns.split()
-    )
+    texts = (text for group in sensitive.INSIDE if group.reading for text in group.patterns.split())
     return frozenset(text.partition("/")[0] for text in texts if "/" in text)
 
 

@@ -12,19 +12,159 @@ session's bus, a terminal multiplexer or a container daemon, and through them do
 
 import marshal
 import os
+import struct
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
 from bridle.errors import ConfigError
-from bridle.workspace import bubblewrap, landlock, readable, seccomp
-from bridle.workspace.elsewhere import OF_WORKTREE, Elsewhere, elsewhere
-from bridle.workspace.fs import is_below
-from bridle.workspace.git_paths import GitConfiguration
-from bridle.workspace.lookup import SHELLS
-from bridle.workspace.temporary import private_folder
+from bridle.workspace import bubblewrap, seccomp
+from bridle.workspace.fs import is_below, private_folder
+from bridle.workspace.git.paths import GitConfiguration
+from bridle.workspace.git.worktree import OF_WORKTREE, Elsewhere, elsewhere
+from bridle.workspace.programs import SHELLS
+from bridle.workspace.sensitive import home_paths, system_paths
+
+# Landlock: what a process and all its children may do with files, for the kernel that is there.
+
+_EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_DEVICES = 1 << 6 | 1 << 11  # making them is never allowed
+_ALL = (1 << 13) - 1
+_REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
+_TCP = 3  # bind, connect
+_SCOPES = 3  # abstract sockets, signals
+OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
+
+_CREATE = 444  # the number of `landlock_create_ruleset` on every machine
+_ASK_VERSION = 1
+
+Ruleset = tuple[bytes, list[tuple[str, int]]]
+
+
+@cache
+def version() -> int:
+    """The version of Landlock in this kernel; 0 where there is none, or where it is off."""
+    if sys.platform != "linux":
+        return 0
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    found = libc.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))
+    return max(int(found), 0)
+
+
+def ruleset(
+    readable: Iterable[str],
+    writable: Iterable[str],
+    devices: Iterable[str],
+    *,
+    network: bool,
+    abi: int,
+) -> Ruleset:
+    """What is handled, as the kernel wants it, and the rights that each path has."""
+    handled = _handled(abi)
+    reads = (_EXECUTE | _READ | _LIST) & handled
+    writes = handled & ~_DEVICES & ~_IOCTL
+    uses = (_READ | _WRITE | _TRUNCATE | _IOCTL) & handled
+    rules = [(path, reads) for path in readable]
+    rules += [(path, writes) for path in writable]
+    rules += [(path, uses) for path in devices]
+    fields = [handled]
+    if abi >= 4:
+        fields.append(0 if network else _TCP)
+    if abi >= 6:
+        fields.append(_SCOPES)
+    return struct.pack(f"{len(fields)}Q", *fields), rules
+
+
+def _handled(abi: int) -> int:
+    found = _ALL
+    for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL)):
+        if abi >= since:
+            found |= right
+    return found
+
+
+# What a confined command may read besides the workspace: the system, and tool chains.
+
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/sys"),
+    *("/nix", "/gnu/store", "/snap", "/home/linuxbrew/.linuxbrew", "/var/lib/alternatives"),
+)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+NAMES = ("/run/systemd/resolve", "/run/resolvconf", "/run/nscd")  # for a network that is allowed
+
+# below the home folder
+_CHAINS = (
+    *(".pyenv", ".rustup", ".nvm", "go", ".asdf", ".rbenv", ".rvm", ".sdkman", ".volta", ".bun"),
+    *(".deno", ".ghcup", ".opam", ".dotnet", ".jenv", ".nodenv", ".goenv", ".juliaup", ".julia"),
+    *("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda/envs"),
+    *(".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/env", ".cargo/config.toml"),
+    *(".m2/repository", ".gradle/wrapper", ".gradle/caches", ".gem/ruby", ".nuget/packages"),
+    *(".local/bin", ".local/lib", ".local/share/uv", ".local/share/mise", ".local/share/pnpm"),
+    *(".local/share/pipx", ".local/share/virtualenvs", ".local/share/fnm", ".local/pipx", "bin"),
+    *(".cache/pip", ".cache/uv", ".cache/pypoetry", ".cache/pre-commit", ".cache/go-build"),
+    *(".cache/ms-playwright", ".cache/yarn", ".cache/pnpm", ".cache/deno", ".cache/node"),
+    *(".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"),
+)
+_VARIABLES = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "JAVA_HOME", "GOPATH", "GOROOT"),
+    *("RUSTUP_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
+
+
+def system_folders(as_root: bool) -> Iterator[str]:
+    """What is there of the system. For root, /etc is given piece by piece, without its secrets."""
+    for folder in SYSTEM:
+        if as_root and folder == "/etc":
+            yield from _around("/etc", secret_settings())
+        elif os.access(folder, os.F_OK):
+            yield folder
+
+
+def secret_settings() -> tuple[str, ...]:
+    """What of /etc root can read, and a confined command shall not."""
+    named = (f"/{part}" for part in system_paths() if part.startswith("etc/"))
+    return tuple(path for path in (*named, "/etc/ssh") if os.access(path, os.F_OK))
+
+
+def _around(folder: str, secret: Sequence[str]) -> Iterator[str]:
+    """What is in a folder, but for what is secret: beside it, each by itself."""
+    for entry in sorted(Path(folder).iterdir()):
+        path = str(entry)
+        if path in secret:
+            continue
+        if any(is_below(one, path) for one in secret):
+            yield from _around(path, secret)
+        else:
+            yield path
+
+
+def tool_chains(environment: Mapping[str, str], hidden: Iterable[str]) -> list[str]:
+    """The tool chains that are there; none that would show the home folder or what is hidden."""
+    home = os.path.realpath(environment.get("HOME") or Path.home())
+    named = [f"{home}/{part}" for part in _CHAINS]
+    named += [environment.get(name, "") for name in _VARIABLES]
+    named += [sys.prefix, sys.base_prefix, sys.exec_prefix]
+    named += [path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))]
+    named += environment.get("PATH", "").split(":")
+    secret = [home, *private_places(environment), *hidden]
+    found: dict[str, None] = {}
+    for path in filter(os.path.isabs, named):
+        real = os.path.realpath(path)
+        shows = real == "/" or any(is_below(one, real) for one in secret)
+        if not shows and os.access(real, os.F_OK):
+            found |= {real: None, os.path.normpath(path): None}  # also by the name it is known by
+    return [*found]
+
+
+def private_places(environment: Mapping[str, str]) -> list[str]:
+    """Where a person keeps keys and passwords, as far as they are there."""
+    home = os.path.realpath(environment.get("HOME") or Path.home())
+    return [path for part in home_paths() if os.access(path := f"{home}/{part}", os.F_OK)]
+
 
 Level = Literal["bubblewrap", "landlock", "none"]
 VARIABLE = "BRIDLE_SANDBOX"
@@ -101,7 +241,7 @@ def _bubblewrap() -> Probed:
 
 
 def _landlock() -> Probed:
-    abi = landlock.version()
+    abi = version()
     if abi == 0 or seccomp.machine() is None:
         return Probed("none", "the kernel has no Landlock, or it is off")
     open_still = "" if abi >= 6 else ", and other processes can be signalled"
@@ -222,11 +362,11 @@ class Sandbox:
     def _confinement(self, network: bool) -> "Confinement":
         """What Landlock and the filter are told. It takes 3 ms, so once."""
         if network not in self._confinements:
-            abi = landlock.version()
-            attributes, rules = landlock.ruleset(
-                [*readable.system_folders(os.geteuid() == 0), "/proc", *self._readable(network)],
+            abi = version()
+            attributes, rules = ruleset(
+                [*system_folders(os.geteuid() == 0), "/proc", *self._readable(network)],
                 [*self._written, self.temp],
-                readable.DEVICES,
+                DEVICES,
                 network=network,
                 abi=abi,
             )
@@ -262,10 +402,10 @@ class Sandbox:
         For what is absent it makes an empty folder in the workspace, and covers it.
         """
         words = bubblewrap.mounts(
-            [*readable.system_folders(as_root=False), *self._readable(network)],
+            [*system_folders(as_root=False), *self._readable(network)],
             [*self._written, self.temp, *filter(_is_there, fixed)],
             [one for one in (*self._closed, *unwritable) if _is_there(one)],
-            [*self._exposed, *readable.secret_settings(), *filter(_is_there, unreadable)],
+            [*self._exposed, *secret_settings(), *filter(_is_there, unreadable)],
         )
         cover = bubblewrap.empty(absent)
         return [*bubblewrap.beginning(network=network), *words, *cover]
@@ -297,12 +437,12 @@ class Sandbox:
 
     @cached_property
     def _read(self) -> list[str]:
-        found = readable.tool_chains(self._environment, self._hidden)
+        found = tool_chains(self._environment, self._hidden)
         return found + [one for root in self._roots for one in self._elsewhere(root).readable]
 
     def _readable(self, network: bool) -> list[str]:
         """What a command reads besides the system; with the network also how names are resolved."""
-        names = readable.NAMES if network else ()
+        names = NAMES if network else ()
         return [*self._read, *(one for one in names if os.access(one, os.F_OK))]
 
     @cached_property
@@ -319,7 +459,7 @@ class Sandbox:
     @cached_property
     def _exposed(self) -> list[str]:
         """What is to be hidden, and lies inside the workspace all the same."""
-        secret = [*readable.private_places(self._environment), *self._hidden]
+        secret = [*private_places(self._environment), *self._hidden]
         return [
             one
             for one in secret

@@ -24,8 +24,8 @@ from bridle.messages import ToolOutput
 from bridle.tools.encoding import Encoding, decode, replace_bad_bytes
 from bridle.tools.shell.tool import LONGEST
 from bridle.tools.unified_diff import unified_diff
-from bridle.workspace.paths import Workspace
 from bridle.workspace.text import one_line, shorten
+from bridle.workspace.workspace import Workspace
 
 MAX_BYTES = 10 * 1024 * 1024  # of a file that is handed over
 MAX_TERMINALS = 64

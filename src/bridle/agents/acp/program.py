@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bridle.errors import AgentError, ConfigError
-from bridle.workspace.lookup import find_program
-from bridle.workspace.process.environment import clean_environment
+from bridle.workspace.process.command import clean_environment
 from bridle.workspace.process.supervised import SupervisedProcess
+from bridle.workspace.programs import find_program
 from bridle.workspace.text import shorten
 
 LINE_LIMIT = 2**23  # bytes of one line: enough for a large picture or file, read within a second

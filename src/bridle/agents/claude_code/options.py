@@ -17,8 +17,8 @@ from msgspec import Struct
 from bridle.agents.claude_code.process import find_program
 from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra
-from bridle.workspace import lookup
-from bridle.workspace.process.environment import clean_environment
+from bridle.workspace import programs
+from bridle.workspace.process.command import clean_environment
 from bridle.workspace.text import shorten
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def find_cli(config: ClaudeCodeConfig, root: str) -> str:
     if "/" in name:
         path = name if os.access(name, os.X_OK) else None
     else:
-        path = lookup.find_program(name, (root,)) if name else find_program((root,))
+        path = programs.find_program(name, (root,)) if name else find_program((root,))
     if path is None:
         message = f"The program `{name or 'claude'}` was not found, or cannot be run"
         raise ConfigError(f"{message}; nothing was started.", hint=INSTALL)

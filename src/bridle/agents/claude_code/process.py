@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from bridle.workspace import lookup
+from bridle.workspace import programs
 from bridle.workspace.process.supervised import SupervisedProcess
 
 LONGEST = 2**26  # bytes of one line: pictures come whole
@@ -31,7 +31,7 @@ def find_program(roots: Sequence[str] = ()) -> str | None:
     bundled = str(Path(spec.origin).parent / "_bundled" / "claude") if spec and spec.origin else ""
     if bundled and os.access(bundled, os.X_OK):
         return bundled
-    return lookup.find_program("claude", roots or lookup.here())
+    return programs.find_program("claude", roots or programs.here())
 
 
 class ClaudeProcess:

@@ -17,8 +17,7 @@ from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.mcp.spec import public_url
 from bridle.tools.output import BoundedOutput, OutputFile, finish_output, output_path
 from bridle.tools.threads import in_thread
-from bridle.workspace.pictures import MOST_BYTES, media_type_of
-from bridle.workspace.text import neutral, one_line
+from bridle.workspace.text import MOST_PICTURE_BYTES, media_type_of, neutral, one_line
 
 _MAX_PICTURES = 8
 _MAX_DATA = 100_000  # bytes of structured data that interfaces get
@@ -76,7 +75,7 @@ def _read_content(blocks: Iterable[Any]) -> tuple[list[str], list[Image | File]]
 
 def parse_picture(data: str) -> Image | None:
     """Return a picture that every vendor accepts, None if it is not one."""
-    if len(data) > MOST_BYTES * 4 // 3 + 4:
+    if len(data) > MOST_PICTURE_BYTES * 4 // 3 + 4:
         return None
     try:
         content = base64.b64decode(data, validate=True)

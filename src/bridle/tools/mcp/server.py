@@ -18,7 +18,7 @@ from bridle.tools.mcp.result import Progress, to_result
 from bridle.tools.mcp.spec import ConnectionLost, ServerSpec, SessionExpired
 from bridle.tools.mcp.tool import CompileSchema, ToolDefinition, parse_definition
 from bridle.tools.threads import in_thread
-from bridle.workspace.named import fingerprints, named_files
+from bridle.workspace.programs import fingerprints, named_files
 from bridle.workspace.text import one_line, quantity
 
 if TYPE_CHECKING:

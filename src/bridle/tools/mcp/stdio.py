@@ -22,9 +22,9 @@ from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, jsonrpc_message_
 from bridle.errors import ToolError
 from bridle.tools.mcp.message_filter import MAX_MESSAGE, TOO_LARGE, FilteredStream, JsonCounter
 from bridle.tools.mcp.spec import ServerSpec
-from bridle.workspace.lookup import find_program, is_in_roots
-from bridle.workspace.process.environment import clean_environment
+from bridle.workspace.process.command import clean_environment
 from bridle.workspace.process.supervised import SupervisedProcess
+from bridle.workspace.programs import find_program, is_in_roots
 
 _CHUNK = 1 << 16
 

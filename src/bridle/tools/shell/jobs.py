@@ -10,7 +10,7 @@ from bridle.errors import ToolError
 from bridle.protocols.tool import ToolContext
 from bridle.tools.output import BoundedOutput, OutputFile
 from bridle.workspace.process.command import ExitStatus
-from bridle.workspace.watched import Mended
+from bridle.workspace.protected_files import Mended
 
 MAX_RUNNING = 8
 _MAX_ENDED = 64  # that can still be read

@@ -21,13 +21,12 @@ from bridle.tools.guarded_root import Run, guarded_root
 from bridle.tools.shell.jobs import Jobs, jobs_of
 from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import workspace_of
-from bridle.workspace.fs import is_below
-from bridle.workspace.git_objects import commits_now
-from bridle.workspace.process.environment import clean_environment
+from bridle.workspace.fs import is_below, private_folder
+from bridle.workspace.git.objects import commits_now
+from bridle.workspace.process.command import clean_environment
+from bridle.workspace.protected_files import Mended
 from bridle.workspace.sandbox import Sandbox
-from bridle.workspace.temporary import private_folder
 from bridle.workspace.text import one_line
-from bridle.workspace.watched import Mended
 
 _KEY = "shell"
 _FIRST_HANDLE = 100  # for the report of the folder: above the handles that scripts use

@@ -35,9 +35,9 @@ from bridle.tools.shell.state import (
 )
 from bridle.tools.threads import in_thread
 from bridle.workspace.process.command import Command, ExitStatus
+from bridle.workspace.protected_files import Mended
 from bridle.workspace.sandbox import Sandbox, Start, supervised
 from bridle.workspace.text import one_line
-from bridle.workspace.watched import Mended
 
 LONGEST = 600.0  # seconds that a command may take, if the engine has no other limit for a call
 _TIMEOUT = 120.0  # seconds that a command may take, if the model names no other number

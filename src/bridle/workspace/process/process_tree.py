@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from bridle.workspace.lookup import SHELLS
+from bridle.workspace.programs import SHELLS
 from bridle.workspace.supervise import is_shell
 
 VARIABLE = "BRIDLE_COMMAND"

@@ -14,12 +14,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bridle.workspace.text import one_line
+from bridle.workspace.text import is_cache, one_line
 from bridle.workspace.undo.journal import Change, Journal, Kept, Opened
 from bridle.workspace.undo.snapshot import Limits, Scan, scan
 from bridle.workspace.undo.storage import ContentStore, UndoFolder
 from bridle.workspace.undo.tree import IGNORED, WORDS, State, Tree, decode, differing, encode
-from bridle.workspace.wording import is_cache
 
 _INDEX = "index"
 _LEFT_OUT = (IGNORED, "git", "state")

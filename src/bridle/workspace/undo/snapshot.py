@@ -18,8 +18,8 @@ from itertools import islice
 from msgspec import Struct
 
 from bridle.workspace.fs import FOLDER, READ
-from bridle.workspace.git_index import tracked
-from bridle.workspace.tree import Ignored, parse_ignore
+from bridle.workspace.git.repository import tracked
+from bridle.workspace.ignore import Ignored, parse_ignore
 from bridle.workspace.undo.storage import ContentStore
 from bridle.workspace.undo.tree import IGNORED, TRACKED, Entry, Folder, Tree
 

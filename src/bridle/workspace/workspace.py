@@ -11,17 +11,90 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from bridle.errors import ConfigError, OutsideWorkspace, ToolError
+from bridle.workspace.fs import atomic_write, write_all
 from bridle.workspace.handles import LedOut, Root, Spot, Way, below, open_file, open_folder, reached
 from bridle.workspace.text import one_line
 
-if TYPE_CHECKING:
-    from bridle.workspace.contents import Listed
+# What is in files and folders, by handles that are open already: read it, replace it, list it.
+
+_CHUNK = 1 << 20
+_TRIES = 3
+
+One = TypeVar("One")
+
+
+class Listed(list[One]):
+    """A list that says whether it is `cut`: there is more than was asked for."""
+
+    cut: bool = False
+
+
+def gather(handle: int, most: int) -> bytes:
+    """Up to so many bytes of a file that rests, as far as its times tell, or that only grows.
+
+    One that changed meanwhile is read again. Raise `ToolError` where it does not come to rest.
+    """
+    for _ in range(_TRIES):
+        before = os.fstat(handle)
+        os.lseek(handle, 0, os.SEEK_SET)
+        data = _read(handle, most)
+        after = os.fstat(handle)
+        if after.st_mtime_ns == before.st_mtime_ns or after.st_size > before.st_size:
+            return data
+    raise ToolError("The file changes while it is being read. Wait until it rests, and try again.")
+
+
+def _read(handle: int, most: int) -> bytes:
+    """Up to so many bytes, without asking for their room beforehand."""
+    chunks: list[bytes] = []
+    left = most
+    while left > 0 and (chunk := os.read(handle, min(left, _CHUNK))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
+
+
+def replace(spot: Spot, data: bytes, old: os.stat_result | None) -> None:
+    """Write beside the file under a name that cannot be guessed, then put it in its place.
+
+    Another name of the old file (a hard link) keeps what it had. What replaces something is on the
+    disk before it does: a power loss leaves the old content or the new, never an empty file.
+    """
+    mode = 0o666 if old is None else 0o600
+    with atomic_write(spot.name, spot.folder, mode=mode, sync=old is not None) as handle:
+        if old is not None:
+            with suppress(PermissionError):  # only root may give a file to somebody else
+                os.fchown(handle, old.st_uid, old.st_gid)
+            os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
+        write_all(handle, data)
+
+
+def listed(handle: int, most: int) -> Listed[tuple[str, str]]:
+    """The entries of a folder with their kind, sorted; the first so many that the system names."""
+    found = Listed[tuple[str, str]]()
+    with os.scandir(handle) as entries:
+        for entry in entries:
+            if len(found) >= most:
+                found.cut = True
+                break
+            found.append((entry.name, _kind(entry)))
+    found.sort()
+    return found
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if entry.is_file(follow_symlinks=False) else "other"
+
 
 READ_LIMIT = 64 * 1024 * 1024  # bytes held for one file
 MOST_ENTRIES = 200_000  # of one folder
@@ -98,7 +171,6 @@ class Workspace:
 
     def read(self, path: str, limit: int | None = None) -> bytes:
         """The bytes of a file, or as many as `limit` says. Without it a huge file is refused."""
-        from bridle.workspace.contents import gather
 
         most = READ_LIMIT if limit is None else limit
         with self.opened(path) as file:
@@ -118,7 +190,6 @@ class Workspace:
 
     def write(self, path: str, data: bytes) -> None:
         """Replace the file in one step; missing folders are made."""
-        from bridle.workspace.contents import replace
 
         with self._at(path) as before:
             self._check_write(path, before)  # before a folder is made on the way
@@ -160,7 +231,6 @@ class Workspace:
 
     def names(self, path: str = ".", most: int = MOST_ENTRIES) -> "Listed[str]":
         """The entries of a folder, sorted; folders end in `/`. `cut` says when there are more."""
-        from bridle.workspace.contents import Listed
 
         entries = self.entries(path, most)
         named = Listed(f"{name}/" if kind == "folder" else name for name, kind in entries)
@@ -176,7 +246,6 @@ class Workspace:
 
         `cut` says when there are more than were asked for.
         """
-        from bridle.workspace.contents import listed
 
         with self.reading(path) as spot:
             handle = open_folder(spot)
@@ -238,7 +307,7 @@ class Workspace:
 
     def _check_write(self, path: str, spot: Spot) -> None:
         """What must never be written is not, and nothing that takes care through a link."""
-        from bridle.workspace.protected import care_of
+        from bridle.workspace.sensitive import care_of
 
         care = care_of(spot.path)
         if care.writing == "deny":
@@ -250,7 +319,7 @@ class Workspace:
         """Nothing that takes care is read through a link: the gate judged another name."""
         if not spot.hops:
             return
-        from bridle.workspace.protected import care_of
+        from bridle.workspace.sensitive import care_of
 
         care = care_of(spot.path)
         if care.reading and not care_of("/".join(self._parts(path)[1])).reading:

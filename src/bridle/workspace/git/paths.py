@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bridle.workspace.fs import is_below
-from bridle.workspace.git_config import parse
-from bridle.workspace.protected import FREE, Protection, folded, stricter
+from bridle.workspace.git.config import parse
+from bridle.workspace.sensitive import FREE, Protection, folded, stricter
 
 HOOKS = (
     *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit"),

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bridle.workspace.elsewhere import elsewhere
-from bridle.workspace.lookup import find_program
+from bridle.workspace.git.worktree import elsewhere
+from bridle.workspace.programs import find_program
 
 _TABLE = 8  # bytes before the first table of an index
 _NAME = 20  # bytes of an object's name

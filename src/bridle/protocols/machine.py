@@ -1,6 +1,6 @@
 """What has to be known of the machine to judge a command or a path: asked for, never assumed.
 
-`workspace/ground.py` keeps the promise for a real folder; the judge of commands stays pure.
+`workspace/machine_facts.py` keeps the promise for a real folder; the judge of commands stays pure.
 """
 
 from typing import Literal, Protocol

@@ -11,19 +11,154 @@ Repositories inside the workspace are protected like its own. One that a command
 brought back, but if it is there again later, its hooks are what they were.
 """
 
+import fcntl
+import hashlib
 import os
 import stat
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from bridle.workspace.git_change import is_tame
-from bridle.workspace.keepsake import Keepsake, Row, entries_of, rows_of
-from bridle.workspace.placing import Entry, Parent, names_in, put, remove, set_aside
+from bridle.workspace.fs import Entry, Parent, names_in, put, remove, set_aside
+from bridle.workspace.git.config import Setting, is_harmless, parse
+from bridle.workspace.git.repository import Repositories, Wild
+
+# What protected and guarded files held, on disk while a command runs: for a bridle that is
+# killed.
+
+Row = tuple[bytes, int, tuple[int, ...], bytes | None]  # a path, and what stood there
+_UNFINISHED = ".new"
+_MOST_BYTES_KEPT = 64 * 1024 * 1024
+
+
+class Keepsake:
+    """Of one place, in a folder of bridle's state that has this name."""
+
+    def __init__(self, state: str, root: str, folder: str = "watched") -> None:
+        self._folder = Path(state, folder)
+        self._start = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+        self._path: Path | None = None
+        self._handle = -1
+
+    def write(self, data: bytes) -> None:
+        """Put it there, in place of what was there before."""
+        path = self._folder / f"{self._start}.{os.urandom(8).hex()}"
+        handle = -1
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            new = path.with_name(path.name + _UNFINISHED)
+            handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            with os.fdopen(handle, "wb", closefd=False) as file:
+                file.write(data)
+            new.rename(path)
+        except OSError:
+            if handle >= 0:
+                os.close(handle)
+            return
+        self.drop()
+        self._path, self._handle = path, handle
+
+    def drop(self) -> None:
+        """Nothing is under way any more."""
+        if self._path is not None:
+            with suppress(OSError):
+                self._path.unlink()
+            os.close(self._handle)
+            self._path = None
+
+    def left_behind(self) -> Iterator[bytes]:
+        """What was written by a bridle that was killed. Each is given once."""
+        for path in sorted(self._folder.glob(f"{self._start}.*")):
+            with suppress(OSError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if path.suffix != _UNFINISHED:
+                    yield file.read(_MOST_BYTES_KEPT)
+                path.unlink()
+
+
+def rows_of(held: Mapping[str, Entry]) -> list[Row]:
+    """Entries by their paths, as they are written."""
+    return [(os.fsencode(path), *entry) for path, entry in held.items()]
+
+
+def entries_of(rows: Iterable[Row]) -> dict[str, Entry]:
+    """The same, as they are used."""
+    return {os.fsdecode(path): Entry(mode, mark, data) for path, mode, mark, data in rows}
+
+
+# Which files tools other than commands are changing in this process, with permission.
+
+_lock = threading.Lock()
+_under_way: Counter[str] = Counter()
+_done: set[str] = set()
+
+
+@contextmanager
+def changing(root: str, paths: Iterable[str]) -> Iterator[None]:
+    """While a tool may change these files, named from the root or by their whole paths."""
+    whole = [path if path.startswith("/") else f"{root}/{path}" for path in paths]
+    with _lock:
+        _under_way.update(whole)
+    try:
+        yield
+    finally:
+        with _lock:
+            _under_way.subtract(whole)
+            for path in whole:
+                if not _under_way[path]:
+                    del _under_way[path]
+            _done.update(whole)
+
+
+def take(root: str) -> set[str]:
+    """The files below a root that tools are changing now, or have changed since this was asked."""
+    with _lock:
+        done = {path for path in _done if path.startswith(f"{root}/")}
+        _done.difference_update(done)
+        return done.union(_under_way)
+
+
+# What a command did to git's configuration: can it be let be? Pure.
+
+
+def is_tame(before: str, after: str) -> bool:
+    """Does a configuration change only by what cannot run anything, nor send work elsewhere?
+
+    Something may be added: a branch, a remote that was not there, a name. Of what stood there only
+    the settings of branches may go. A branch is pushed to a remote that was there already; only a
+    whole new configuration brings its own.
+    """
+    try:
+        old, new = Counter(parse(before)), Counter(parse(after))
+    except ValueError:
+        return False
+    there = _remotes(old) if old else _remotes(new)
+    return all(_is_plain(one, _remotes(old), there) for one in new - old) and all(
+        one.section == "branch" for one in old - new
+    )
+
+
+def _remotes(settings: Iterable[Setting]) -> set[str | None]:
+    return {one.subsection for one in settings if one.section == "remote"}
+
+
+def _is_plain(setting: Setting, old: set[str | None], there: set[str | None]) -> bool:
+    if not is_harmless(setting) or "::" in (setting.value or ""):
+        return False
+    if setting.section == "remote":
+        # a new `origin` would get what was sent to the only other one until now
+        is_new = setting.subsection not in old and not (old and setting.subsection == "origin")
+        return is_new and setting.key in ("url", "fetch")
+    if setting.section == "branch" and setting.key in ("remote", "pushremote"):
+        return setting.value == "." or setting.value in there
+    return setting.section in ("core", "branch", "user", "init", "pull")
+
 
 NAMES = (
     *(".git/config", ".git/config.worktree", ".git/commondir", ".git/info/attributes"),
@@ -313,3 +448,51 @@ def _is_sample(path: str, status: os.stat_result) -> bool:
     if stat.S_ISDIR(status.st_mode):
         return path in (".git/hooks", ".git/modules")
     return stat.S_ISREG(status.st_mode) and path.endswith(".sample")
+
+
+# A repository that was tame before a command is tame after it.
+
+_MOST_REPOSITORIES = 200  # that are set aside after one command
+
+
+class Tamed:
+    """The repository of one workspace, and those inside it."""
+
+    def __init__(self, root: str, home: str) -> None:
+        self._root = root
+        self._repositories = Repositories(home)
+        self._was_tame = False
+
+    def look(self) -> None:
+        """Note whether it is tame."""
+        self._was_tame = self._repositories.is_tame(self._root)
+
+    def mend(self) -> Mended:
+        """Set aside what has made it wild since."""
+        done: list[str] = []
+        for _ in range(_MOST_REPOSITORIES if self._was_tame else 0):
+            found = self._repositories.wild(self._root)
+            if found is None:
+                break
+            moved = self._tame(found)
+            if not moved:
+                self._was_tame = False  # it is told once
+                return Mended(tuple(done), (self._said(found, found.file or found.entry),))
+            done.append(self._said(found, moved))
+        return Mended(tuple(done))
+
+    def _said(self, found: Wild, path: str) -> str:
+        name = path.removeprefix(f"{self._root}/")
+        return f"{name} (git would run code: {found.why})"
+
+    def _tame(self, found: Wild) -> str:
+        """Move the file, or else the whole repository, out of git's sight: which it was."""
+        own = f"{self._root}/.git"
+        for path in (found.file, found.entry):
+            is_inside = path.startswith(f"{self._root}/")
+            if not is_inside or path in (own, f"{own}/index"):
+                continue
+            with suppress(OSError), Parent(self._root, path[len(self._root) + 1 :]) as place:
+                if set_aside(*place):
+                    return path
+        return ""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridle.config.paths import config_file, policy_file, state_folder
 from bridle.protocols.tool import Files, Tool
-from bridle.workspace.paths import Workspace
+from bridle.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bridle.protocols.ground import Ground, Place
     from bridle.protocols.keeping import Keeper
+    from bridle.protocols.machine import Ground, Place
     from bridle.workspace.sandbox import Sandbox
 
 Folder = str | os.PathLike[str]
@@ -103,13 +103,13 @@ class LaterGround:
 
     @cached_property
     def _real(self) -> "Ground":
-        from bridle.workspace.ground import Ground
+        from bridle.workspace.machine_facts import Ground
 
         return Ground(self._workspace, own=self._own)
 
     @cached_property
     def _wider(self) -> "Ground":
-        from bridle.workspace.ground import Ground
+        from bridle.workspace.machine_facts import Ground
 
         return Ground(self._workspace, own=self._own, temporary=self._sandbox.temp)
 

@@ -1,0 +1,1 @@
+"""Git repositories, read without git: their configuration, objects, hooks and worktrees."""
