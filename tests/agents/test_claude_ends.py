@@ -8,8 +8,7 @@ from claude_rig import USED, Gate, Whole, claude, runs, says, until, uses, works
 from test_claude_engine import Person, engine_with, told
 
 from bridle.agents.claude_code import ClaudeCodeAgent
-from bridle.agents.claude_code.messages import MessageReader
-from bridle.agents.claude_code.outcome import outcome_of
+from bridle.agents.claude_code.messages import MessageReader, outcome_of
 from bridle.errors import BudgetReached
 from bridle.events import TextDelta, UsageReported
 from bridle.protocols.agent import RemainingBudget

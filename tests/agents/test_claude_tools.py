@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bridle.agents.claude_code.messages import UNAVAILABLE, is_stale, is_transient, outcome_of
 from bridle.agents.claude_code.options import ClaudeCodeConfig, build_options, environment
-from bridle.agents.claude_code.outcome import UNAVAILABLE, is_stale, is_transient, outcome_of
 from bridle.agents.claude_code.tool_mapping import (
     OurCall,
+    content_text,
     map_questions,
     to_claude,
     to_ours,
     to_path,
+    tool_response,
 )
-from bridle.agents.claude_code.tool_results import content_text, tool_response
 from bridle.protocols.agent import RemainingBudget
 from bridle.tools.builtin import builtin_tools
 

@@ -4,9 +4,9 @@ import pytest
 from imagined import Imagined
 
 from bridle.command_analysis.argv import Arg, Flag, Given, flag_table, operand_kinds, sort_words
+from bridle.command_analysis.judge import UNKNOWN, Whereabouts
 from bridle.command_analysis.parser import parse
 from bridle.command_analysis.variables import emptied, likely, spread
-from bridle.command_analysis.working_directory import UNKNOWN, Whereabouts
 from bridle.command_analysis.wrappers import WRAPPERS, Wrapped, unwrap
 
 

@@ -2,7 +2,7 @@
 
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import EngineConfig
-from bridle.engine.no_model import NoModel
+from bridle.engine.foreign.agent import NoModel
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import as_tool
 from bridle.workspace.workspace import Workspace

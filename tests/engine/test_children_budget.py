@@ -17,8 +17,8 @@ from bridle.events import (
     TraceEvent,
     UsageReported,
 )
-from bridle.protocols.child import Task
 from bridle.protocols.provider import ProviderInfo, RequestConfig
+from bridle.protocols.tool import Task
 from bridle.stores.day_budget import DayBudget
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool

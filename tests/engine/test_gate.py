@@ -6,8 +6,8 @@ import pytest
 
 from bridle.engine.approvals import Approvals
 from bridle.engine.engine_config import EngineConfig
-from bridle.engine.fingerprint import fingerprint
 from bridle.engine.gate import JudgedCall, facts_of
+from bridle.engine.grants import fingerprint
 from bridle.engine.history import History
 from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, CallIntended

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from standing import SaidHooks
 
-from bridle.engine.fingerprint import fingerprint
+from bridle.engine.grants import fingerprint
 from bridle.engine.hooks import note
 from bridle.errors import HookDenied
 from bridle.events import (

@@ -3,7 +3,7 @@
 import pytest
 
 from bridle.engine.history import fold
-from bridle.engine.plan_mode import add_plan_instructions
+from bridle.engine.model_call import add_plan_instructions
 from bridle.errors import SessionError
 from bridle.events import (
     ApprovalAnswered,

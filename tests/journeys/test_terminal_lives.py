@@ -134,13 +134,15 @@ def test_without_a_screen_it_says_what_to_use(place, open_terminal):
 
 def test_resume_without_an_id_lets_one_choose(place, open_terminal):
     model = place.script("about apples", "about pears", name="first")
+    sessions = []
     for words in ("apples please", "pears please"):
         screen = open_terminal("bridle", "--model", model)
         begun(screen, words)
         screen.until("about")
         screen.rests()
         screen.leave()
-    apples, _ = place.sessions()
+        sessions += set(place.sessions()) - set(sessions)
+    apples, _ = sessions
     again = open_terminal("bridle", "--resume", "--model", model)
     again.until("Sessions", "apples please", "pears please", "Esc leaves bridle")
     again.type("apples")

@@ -8,7 +8,7 @@ from bridle.engine.gate import ForeignTool, facts_of
 from bridle.engine.json_schema import compile_schema
 from bridle.messages import ToolCall
 from bridle.policy import decide, read_rule
-from bridle.protocols.spoken import CHARACTERS, MOST, TOO_MANY, words_of
+from bridle.protocols.tool import CHARACTERS, MOST, TOO_MANY, words_of
 from bridle.tools.mcp.mcp_tool import McpTool
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server

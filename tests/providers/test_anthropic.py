@@ -28,8 +28,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, Thinking, ToolCall
-from bridle.providers.anthropic import Anthropic
-from bridle.providers.anthropic_reader import MessagesReader
+from bridle.providers.anthropic import Anthropic, MessagesReader
 from bridle.providers.reply_reader import NO_ARGUMENTS
 from bridle.providers.sse import EventParser
 from bridle.usage import Usage

@@ -6,7 +6,7 @@ import sys
 _LOOK = """
 import ssl
 before = ssl.SSLContext.load_default_certs
-from bridle.providers.lazy_certificates import import_aiohttp
+from bridle.providers.wire import import_aiohttp
 import_aiohttp()
 import bridle.providers.aiohttp_transport
 import aiohttp.connector

@@ -19,8 +19,7 @@ from bridle.messages import (
     user,
 )
 from bridle.protocols.provider import Request, RequestConfig
-from bridle.providers.anthropic import Anthropic
-from bridle.providers.anthropic_encoder import MessagesScript
+from bridle.providers.anthropic import Anthropic, MessagesScript
 from bridle.providers.encoding_cache import cache_of
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from bridle.messages import Message, ToolCall, ToolOutput, user
 from bridle.protocols.provider import Provider, Request, drain
 from bridle.providers.anthropic import Anthropic
+from bridle.providers.encoding_cache import fit_name
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
-from bridle.providers.wire_names import fit_name
 from bridle.testing import FakeAnthropic, FakeOpenAI, FakeServer
 
 STRANGE = (

@@ -21,8 +21,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.protocols.provider import Request, RequestConfig
-from bridle.providers.chat_reader import ChatReader
-from bridle.providers.openai_chat import OpenAIChat
+from bridle.providers.openai_chat import ChatReader, OpenAIChat
 from bridle.providers.sse import EventParser
 from bridle.usage import Usage
 

@@ -27,8 +27,7 @@ from bridle.events import (
 )
 from bridle.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.protocols.provider import Request, RequestConfig
-from bridle.providers.openai_reader import ResponsesReader
-from bridle.providers.openai_responses import OpenAIResponses
+from bridle.providers.openai_responses import OpenAIResponses, ResponsesReader
 from bridle.providers.sse import EventParser
 from bridle.usage import Usage
 

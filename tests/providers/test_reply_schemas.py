@@ -12,10 +12,10 @@ import pytest
 from bridle import complete
 from bridle.engine.structured_output import to_schema
 from bridle.messages import user
+from bridle.protocols.json_schema import can_be_closed
 from bridle.protocols.provider import Provider, Request, RequestConfig
-from bridle.protocols.schema import can_be_closed
 from bridle.providers.anthropic import Anthropic
-from bridle.providers.json_schemas import closed, strict
+from bridle.providers.encoding_cache import closed, strict
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
 from bridle.testing import FakeAnthropic, FakeOpenAI, FakeServer

@@ -16,7 +16,7 @@ from bridle.events import PromptReceived, TraceEvent
 from bridle.providers.scripted import Scripted
 from bridle.stores.disk import Disk
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.writer import Writer
+from bridle.stores.log_file import Writer
 from bridle.tools.function import tool
 from rig import PYTHON, call, endings, make_engine, run
 from worn_disk import WornDisk

@@ -7,7 +7,7 @@ from rig_spans import LOOKS, TOOLS, Collected, shape, traced_engine
 from bridle.agents.base import AgentResponse
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import EngineConfig
-from bridle.engine.no_model import NoModel
+from bridle.engine.foreign.agent import NoModel
 from bridle.engine.trace import Growing, Tracing, trace
 from bridle.events import (
     CallIntended,

@@ -9,8 +9,7 @@ from bridle.engine.json_schema import compile_schema
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.policy import MODES, decide, read_rule
-from bridle.protocols.child import Outcome, Task
-from bridle.protocols.tool import ToolContext, ToolResult
+from bridle.protocols.tool import Task, TaskResult, ToolContext, ToolResult
 from bridle.tools.builtin import builtin_tools
 from bridle.tools.task import TaskTool, outcome_text
 from bridle.workspace.workspace import Workspace
@@ -53,13 +52,13 @@ def test_no_spelling_of_a_program_passes_by_a_rule_or_a_mode(name):
     assert found == ["deny", "ask", "ask", "deny"]
     call = ToolCall("1", "task", {"prompt": "p", "agent": name})
     judged = facts_of(call, TASK, None).acts[0].subject
-    _, given = handed(call.arguments, Outcome("s1", "done", ""))
+    _, given = handed(call.arguments, TaskResult("s1", "done", ""))
     assert [one.agent for one in given] == [judged] == [name.strip()]
 
 
 def test_blanks_around_a_name_are_not_part_of_it():
     assert [verdict(mode, agent=" loop\n") for mode in MODES] == ["allow"] * len(MODES)
-    _, given = handed({"prompt": "p", "agent": " same "}, Outcome("s1", "done", ""))
+    _, given = handed({"prompt": "p", "agent": " same "}, TaskResult("s1", "done", ""))
     assert [one.agent for one in given] == ["same"]
 
 
@@ -98,7 +97,7 @@ def handed(arguments, outcome):
 
 def test_a_task_is_handed_on_with_its_bounds_and_its_report_comes_back():
     arguments = {"prompt": "p", "description": "d", "agent": "same", "max_cost": 1, "max_steps": 2}
-    result, given = handed(arguments, Outcome("s1", "done", " found it \n", agent="loop"))
+    result, given = handed(arguments, TaskResult("s1", "done", " found it \n", agent="loop"))
     assert given == [Task("p", "d", "same", 1.0, 2, 0.0)]
     assert result == ToolResult(
         True,
@@ -108,10 +107,10 @@ def test_a_task_is_handed_on_with_its_bounds_and_its_report_comes_back():
 
 
 def test_how_it_ended_otherwise_is_a_failure_that_says_so():
-    result, _ = handed({"prompt": "p"}, Outcome("s1", "timeout", "", "the limit of 3 seconds"))
+    result, _ = handed({"prompt": "p"}, TaskResult("s1", "timeout", "", "the limit of 3 seconds"))
     said = "The task ran out of time: the limit of 3 seconds. (session s1)\nIt said nothing."
     assert (result.ok, result.text) == (False, said)
-    parked = outcome_text(Outcome("s1", "parked", "", "the turn waits for a person's answer"))
+    parked = outcome_text(TaskResult("s1", "parked", "", "the turn waits for a person's answer"))
     assert "Nothing that was not allowed has been run." in parked
     assert "its result will not come here" in parked
 

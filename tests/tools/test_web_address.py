@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.errors import ConfigError, ToolError
-from bridle.tools.html_text import html_to_text
-from bridle.tools.web_fetch import Hosts, Url, WebFetch, is_public, parse_url
+from bridle.tools.web_fetch import Hosts, Url, WebFetch, html_to_text, is_public, parse_url
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ class Setup:
         """The model's side; another agent that carries the turns brings its own."""
         if self.agent == "loop":
             return self._model()
-        from bridle.engine.no_model import NoModel
+        from bridle.engine.foreign.agent import NoModel
 
         return NoModel(self.agent)
 
@@ -159,7 +159,7 @@ class Setup:
         try:
             return self.provider()
         except (MissingKey, MissingModel) as error:
-            from bridle.engine.no_model import NoModel
+            from bridle.engine.foreign.agent import NoModel
 
             return NoModel(error=error)
 

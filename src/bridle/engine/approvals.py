@@ -15,9 +15,9 @@ from typing import Literal
 from msgspec.structs import replace
 
 from bridle.engine.engine_config import Approver, EngineConfig
-from bridle.engine.fingerprint import fingerprint
 from bridle.engine.gate import JudgedCall
 from bridle.engine.grants import (
+    fingerprint,
     has_ended,
     parse_timestamp,
     propose_rule,

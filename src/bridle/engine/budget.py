@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from bridle.engine.cancellation import run_uncancelled
 from bridle.errors import BudgetReached
 from bridle.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
-from bridle.protocols.day import Day
 from bridle.protocols.provider import ProviderInfo, RequestConfig, reply_limit
+from bridle.protocols.store import Day
 from bridle.usage import ExecutionMetrics, Price, Usage, format_cost
 from bridle.workspace.text import quantity
 

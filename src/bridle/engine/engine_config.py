@@ -10,10 +10,9 @@ from bridle.engine.budget import Limits
 from bridle.engine.redaction import Redactor
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode, Rule
-from bridle.protocols.day import Day
 from bridle.protocols.provider import Provider, RequestConfig
 from bridle.protocols.session import Answer
-from bridle.protocols.store import Store
+from bridle.protocols.store import Day, Store
 from bridle.protocols.tool import Files, Tool, ToolSource
 
 if TYPE_CHECKING:
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from bridle.engine.session import Session
     from bridle.engine.subagents import Parent
     from bridle.protocols.agent import BaseAgent
-    from bridle.protocols.hooks import Hooks
-    from bridle.protocols.keeping import Keeper
+    from bridle.protocols.hooks import Hooks, Keeper
     from bridle.protocols.machine import Ground
 
 Approver = Callable[[ApprovalAsked], Awaitable[Answer | bool]]

@@ -37,8 +37,7 @@ from bridle.policy import (
     decide,
     is_named,
 )
-from bridle.protocols.spoken import unknown
-from bridle.protocols.tool import Access, Tool, ToolContext, ToolResult
+from bridle.protocols.tool import Access, Tool, ToolContext, ToolResult, judge_by_words
 
 if TYPE_CHECKING:
     from bridle.engine.engine_config import EngineConfig
@@ -141,7 +140,7 @@ class ForeignTool:
 
     def facts(self, arguments: dict[str, Any]) -> Facts:
         """Return the words of a call, which is all that is known: rules are held against each."""
-        facts = unknown(self.name, arguments, subject=subject_of(arguments))
+        facts = judge_by_words(self.name, arguments, subject=subject_of(arguments))
         if facts.opaque:
             return facts
         return replace(facts, opaque=_UNKNOWN_TOOL, unknown_tool=True)

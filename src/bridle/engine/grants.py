@@ -10,10 +10,11 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from hashlib import blake2b
 
+import msgspec
 from msgspec.structs import replace
 
-from bridle.engine.fingerprint import fingerprint
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAnswered, ApprovalAsked, Grant
 from bridle.messages import ToolCall
@@ -189,3 +190,18 @@ def _covers(rule: Rule, call: ToolCall, facts: Facts) -> bool:
     if _is_beyond_rules(facts) or facts.policy.asks:
         return False
     return all(rule.speaks_of(act) for act in acts_to_allow(call, facts))
+
+
+# Hash a tool call together with whatever an approval, a grant or a record of it is bound to.
+
+_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+
+
+def fingerprint(call: ToolCall, *bound: str) -> str:
+    """Return the hash of exactly this call and of the texts that it is bound to."""
+    content = [call.id, call.name, call.arguments, bound]
+    try:
+        data = _encode(content)
+    except UnicodeEncodeError:  # a lone surrogate has no UTF-8 form; its repr is still unambiguous
+        data = repr(content).encode("utf-8", "backslashreplace")
+    return blake2b(data, digest_size=16).hexdigest()

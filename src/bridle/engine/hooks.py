@@ -26,7 +26,7 @@ from bridle.workspace.text import shorten
 
 if TYPE_CHECKING:
     from bridle.engine.gate import JudgedCall
-    from bridle.protocols.keeping import Keeping
+    from bridle.protocols.hooks import Keeping
 
 log = logging.getLogger(__name__)
 

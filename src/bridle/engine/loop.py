@@ -14,8 +14,7 @@ from bridle.engine.compaction import NoRoom
 from bridle.engine.model_call import ask_model
 from bridle.engine.structured_output import AnswerSchema
 from bridle.engine.tool_calls import ToolCalls
-from bridle.engine.tool_sources import refresh_tools
-from bridle.engine.turn_context import Parked, TurnContext
+from bridle.engine.turn_context import Parked, TurnContext, refresh_tools
 from bridle.errors import (
     AgentError,
     BadReply,

@@ -14,12 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from bridle.engine.approvals import CHANGED
-from bridle.engine.fingerprint import fingerprint
 from bridle.engine.gate import JudgedCall
+from bridle.engine.grants import fingerprint
 from bridle.engine.hooks import CallMiddleware, hook_note, note
 from bridle.engine.json_schema import compile_schema
-from bridle.engine.tool_sources import refresh_tools
-from bridle.engine.turn_context import Parked, TurnContext
+from bridle.engine.turn_context import Parked, TurnContext, refresh_tools
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.policy import Decision

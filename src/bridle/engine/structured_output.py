@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from bridle.engine.json_schema import compile_schema
 from bridle.errors import AgentError, BadReply, ConfigError
 from bridle.messages import Message, Text, Transcript, user
+from bridle.protocols.json_schema import PydanticType, can_be_closed, uses_pydantic
 from bridle.protocols.provider import (
     Provider,
     ProviderInfo,
@@ -21,8 +22,6 @@ from bridle.protocols.provider import (
     drain,
     retry_policy_of,
 )
-from bridle.protocols.pydantic_types import PydanticType, uses_pydantic
-from bridle.protocols.schema import can_be_closed
 
 T = TypeVar("T")
 

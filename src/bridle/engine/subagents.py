@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from bridle.engine.budget import Budget, Limits
 from bridle.engine.cancellation import run_uncancelled
 from bridle.engine.engine_config import EngineConfig
-from bridle.engine.foreign.agent import agent_name, shut_down
-from bridle.engine.no_model import NoModel
+from bridle.engine.foreign.agent import NoModel, agent_name, shut_down
 from bridle.engine.turn_context import Emit, TurnContext
 from bridle.errors import AgentError, BudgetReached, ToolError
 from bridle.events import (
@@ -40,7 +39,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, ToolCall
 from bridle.policy import MODES, ORDER, Decision, Mode
-from bridle.protocols.child import SAME, Outcome, Task
+from bridle.protocols.tool import SAME, Task, TaskResult
 from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:
@@ -253,7 +252,7 @@ class Subagents:
         self._tree = parts.parent.tree if parts.parent is not None else Tree()
         self._depth = parts.parent.depth + 1 if parts.parent is not None else 1
 
-    async def spawn(self, call_id: str, task: Task) -> Outcome:
+    async def spawn(self, call_id: str, task: Task) -> TaskResult:
         """Run a task to its end. Raise `AgentError` if it cannot be started."""
         if self._depth > DEEPEST:
             raise ToolError(
@@ -269,7 +268,7 @@ class Subagents:
             finally:
                 self._tree.running -= 1
 
-    async def _run(self, call_id: str, task: Task) -> Outcome:
+    async def _run(self, call_id: str, task: Task) -> TaskResult:
         runner = self._find_runner(task.agent)
         try:
             child = await self._open_when_free(call_id, task, runner)
@@ -363,7 +362,7 @@ class _ChildRun:
         self._call_id = call_id
         self._reason: Reason = "failed"
 
-    async def run(self, task: Task, agent: str) -> Outcome:
+    async def run(self, task: Task, agent: str) -> TaskResult:
         """Run it. The parent records its start before anything happens, and its end."""
         child = self._child
         progress = ProgressForwarder(child, self._call_id, self._emit)
@@ -386,7 +385,7 @@ class _ChildRun:
         text = (
             result.text or progress.text
         )  # a turn that was cut off may have written something before
-        return Outcome(child.id, result.reason, text, result.detail, agent, child.metrics)
+        return TaskResult(child.id, result.reason, text, result.detail, agent, child.metrics)
 
     async def _finish(self, progress: ProgressForwarder) -> None:
         """Close it: nothing of it keeps running, and what it used is counted."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from bridle.engine.fingerprint import fingerprint
+from bridle.engine.cancellation import TimeLimit
 from bridle.engine.gate import JudgedCall
+from bridle.engine.grants import fingerprint
 from bridle.engine.history import NOT_RUN
 from bridle.engine.hooks import CallMiddleware, hook_note, note
 from bridle.engine.permission import PermissionPipeline
-from bridle.engine.time_limit import TimeLimit
 from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import AgentError
 from bridle.events import CallIntended, FilesChanged, ToolResultEvent
@@ -28,7 +28,7 @@ from bridle.workspace.protected_files import changing
 from bridle.workspace.text import quantity, shorten
 
 if TYPE_CHECKING:
-    from bridle.protocols.keeping import Keeping
+    from bridle.protocols.hooks import Keeping
 
 log = logging.getLogger(__name__)
 

@@ -8,6 +8,9 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from bridle.events import FilesChanged
+from bridle.messages import ToolCall
+
 Moment = Literal["before_prompt", "before_turn", "before_tool", "after_tool", "after_turn"]
 
 
@@ -45,3 +48,21 @@ class Hooks(Protocol):
     async def hear(self, occasion: Occasion) -> Remark:
         """Have them speak, in their order; each sees what those before it changed. Never raises."""
         ...
+
+
+class Keeping(Protocol):
+    """What is kept for one turn. Trouble is said in the `uncovered` of a change, never raised."""
+
+    async def before(self, call: ToolCall) -> None:
+        """Keep what stands there, before this call has its effect."""
+        ...
+
+    async def after(self, call: ToolCall) -> FilesChanged | None:
+        """What the call changed; None where nothing."""
+        ...
+
+
+class Keeper(Protocol):
+    """Keeps what turns change, for a workspace."""
+
+    def keep(self, session_id: str, turn: int) -> Keeping: ...

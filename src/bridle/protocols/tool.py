@@ -10,9 +10,10 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from bridle.events import Event, ToolOutputDelta
+from bridle.events import Event, Reason, ToolOutputDelta
 from bridle.messages import File, Image, Outcome
-from bridle.policy import Mode, ToolPolicy
+from bridle.policy import Act, Facts, Mode, ToolPolicy
+from bridle.usage import ExecutionMetrics
 
 Deps = TypeVar("Deps")
 CWD = "shell.cwd"  # in a context's memory: where the next command starts (absolute)
@@ -212,3 +213,88 @@ class ToolSource(Protocol):
     async def close(self) -> None:
         """Leave nothing running."""
         ...
+
+
+# The words of a call of which nothing else is known: what a rule about it can be held against.
+#
+# Whose tool it is, a server's or another agent's, makes no difference. Decides nothing.
+
+MOST, CHARACTERS = 2_000, 400_000  # words, and characters of them all, that rules are held against
+TOO_MANY = "it has more words than rules can be held against"
+
+
+def judge_by_words(
+    name: str,
+    arguments: dict[str, Any],
+    *,
+    subject: str = "",
+    reason: str = "",
+    guard: str = "",
+) -> Facts:
+    """What is known of such a call: its words, each by itself, and only to forbid or to ask.
+
+    How whoever has the tool reads them, as a path or otherwise, nobody knows. Of a call with more
+    words than can be looked at, none is passed over: no rule allows it, and any that forbids some
+    words forbids it.
+    """
+    words, whole = words_of(arguments)
+    act = Act((name,), subject, reason=reason, also=words, cut=not whole)
+    return Facts(ToolPolicy(), acts=(act,), guard=guard, opaque="" if whole else TOO_MANY)
+
+
+def words_of(arguments: dict[str, Any]) -> tuple[tuple[str, ...], bool]:
+    """The texts among the arguments, however deep they lie, and whether these are all of them.
+
+    The names of the arguments are the tool's; the keys of what lies deeper may be the caller's.
+    """
+    found: dict[str, None] = {}
+    room = CHARACTERS
+    waiting: list[Any] = list(arguments.values())
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one.keys()
+            waiting += one.values()
+        elif isinstance(one, list | tuple):
+            waiting += one
+        elif isinstance(one, str) and one not in found:
+            room -= len(one)
+            if room < 0 or len(found) >= MOST:
+                return tuple(found), False
+            found[one] = None
+    return tuple(found), True
+
+
+# What a tool hands to a child session, and what comes back: the values of `ToolContext.spawn`.
+#
+# A tool whose policy says `delegates` finds `spawn` in its context: `await context.spawn(Task(…))`
+# runs a session of its own to its end and gives an `TaskResult`. The session may never do what the
+# one that begins it may not, and what it uses counts there, too.
+
+SAME = "same"  # the agent that carries the turn which begins the child
+
+
+class Task(Struct, frozen=True):
+    """Work for a child session. Zero is no limit beyond what is left of the parent's.
+
+    `agent` is empty for our loop (or, where there is no model for it, the parent's agent), `same`
+    for the parent's, or the name of one. `title` is what lists call it.
+    """
+
+    prompt: str
+    title: str = ""
+    agent: str = ""
+    money: float = 0.0
+    steps: int = 0
+    seconds: float = 0.0
+
+
+class TaskResult(Struct, frozen=True):
+    """How it ended. `text` is the last thing that it said; whatever that asks for, it is data."""
+
+    session_id: str
+    reason: Reason
+    text: str = ""
+    detail: str = ""
+    agent: str = ""
+    metrics: ExecutionMetrics = ExecutionMetrics()

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from bridle.errors import AgentError, Overloaded, RateLimited, Unreachable
 from bridle.events import TraceEvent, UsageReported
 from bridle.protocols.provider import Provider, ProviderInfo, Request, Retry, retry_policy_of
-from bridle.providers.restartable_stream import Restart, RestartableStream, Stream
-from bridle.providers.retry import Retrying, RetryPolicy
+from bridle.providers.retry import Restart, RestartableStream, Retrying, RetryPolicy, Stream
 
 _TRIES = 2  # of the first, beyond the one that failed, unless somebody has said how many
 

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from bridle import __version__
-from bridle.config.redact_patterns import check_patterns
+from bridle.config.loader import check_patterns
 from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import Approver, EngineConfig, OnAsk, PolicyEngine
 from bridle.errors import ConfigError
 from bridle.policy import MODES, Mode, Rule, read_rule
-from bridle.protocols.day import Day
 from bridle.protocols.provider import Provider, RequestConfig
-from bridle.protocols.store import Durability, Store
+from bridle.protocols.store import Day, Durability, Store
 from bridle.protocols.tool import Files, Tool, ToolSource
 from bridle.runtime.agents import child_agent_of, resolved, translated
 from bridle.runtime.providers import known_secrets
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 
     from bridle.config.diagnostics import Check
     from bridle.protocols.agent import BaseAgent
-    from bridle.protocols.hooks import Hooks
-    from bridle.protocols.keeping import Keeper
+    from bridle.protocols.hooks import Hooks, Keeper
     from bridle.tools.skill import Skill
 
 
@@ -300,7 +298,7 @@ def _model(
     if agent is None or provider is not None:
         found = _with_retries(_resolved(provider), options)
         return _with_fallback(found, options.get("fallback"))
-    from bridle.engine.no_model import NoModel
+    from bridle.engine.foreign.agent import NoModel
 
     return NoModel(agent)
 

@@ -14,7 +14,7 @@ from bridle.protocols.tool import Files, Tool
 from bridle.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bridle.protocols.keeping import Keeper
+    from bridle.protocols.hooks import Keeper
     from bridle.protocols.machine import Ground, Place
     from bridle.workspace.sandbox import Sandbox
 

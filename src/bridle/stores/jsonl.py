@@ -20,13 +20,11 @@ from bridle.events import Checkpoint, Event, Repaired
 from bridle.protocols.codec import encode_data, encode_line, scrubbed
 from bridle.protocols.store import Durability, InboxMessage, Record
 from bridle.stores import inbox, locks
-from bridle.stores.disk import Disk
-from bridle.stores.log_errors import to_store_failed
-from bridle.stores.log_file import LogFile, SessionsDir
+from bridle.stores.disk import Disk, to_store_failed
+from bridle.stores.log_file import Batch, LogFile, SessionsDir, Task, Writer
 from bridle.stores.log_format import MAX_LINE, utc_timestamp
 from bridle.stores.reader import LogLoader, SessionFolder, open_log
 from bridle.stores.session_index import write_label
-from bridle.stores.writer import Batch, Task, Writer
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")

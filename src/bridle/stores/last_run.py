@@ -5,10 +5,16 @@ import os
 import re
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bridle.stores.log_format import record_types
+from bridle.stores.log_format import (
+    record_types,
+)
 from bridle.stores.reader import FoundLine, iter_lines_backward
+
+if TYPE_CHECKING:
+    from pathlib import Path  # loading it takes as long as a list
+
 
 _TYPES = record_types("session_start", "agent", "agent_response")
 _AGENT = re.compile(rb'"type":"agent(?:_response)?","agent":("(?:[^"\\]|\\.)*")')
@@ -51,10 +57,10 @@ def _last_run(handle: int) -> LastRun:
         start = _data(found.line)
         return LastRun(
             agent=agent,
-            model=_text(start, "model"),
-            workspace=_text(start, "workspace"),
-            face=_text(start, "mode"),
-            effort=_text(start, "effort"),
+            model=_string(start, "model"),
+            workspace=_string(start, "workspace"),
+            face=_string(start, "mode"),
+            effort=_string(start, "effort"),
         )
     return LastRun(agent=agent)
 
@@ -72,6 +78,6 @@ def _data(line: bytes) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _text(data: dict[str, Any], key: str) -> str:
+def _string(data: dict[str, Any], key: str) -> str:
     value = data.get(key)
     return value if isinstance(value, str) else ""

@@ -32,7 +32,7 @@ from bridle.events import (
 )
 from bridle.protocols.codec import to_record
 from bridle.protocols.store import Record, SessionSummary
-from bridle.stores.disk import Disk
+from bridle.stores.disk import Disk, NewerFormat, to_store_failed
 from bridle.stores.hash_chain import (
     UNREADABLE,
     Chain,
@@ -42,7 +42,6 @@ from bridle.stores.hash_chain import (
     is_proven,
     try_decode,
 )
-from bridle.stores.log_errors import NewerFormat, to_store_failed
 from bridle.stores.log_format import (
     FORMAT,
     HEADER,

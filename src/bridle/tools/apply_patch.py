@@ -14,11 +14,15 @@ from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.encoding import Encoding, decode, replace_bad_bytes
-from bridle.tools.file_state import KnownFiles, file_state
-from bridle.tools.suggestions import missing_file_error
 from bridle.tools.threads import in_thread
 from bridle.tools.unified_diff import MAX_DIFF, FilePatch, apply_hunks, parse_patch, unified_diff
-from bridle.tools.workspace_files import file_status, workspace_of
+from bridle.tools.workspace_files import (
+    KnownFiles,
+    file_state,
+    file_status,
+    missing_file_error,
+    workspace_of,
+)
 from bridle.workspace.text import one_line, shorten
 
 _MAX_PATCH = 1_000_000  # characters

@@ -7,10 +7,9 @@ from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.encoding import Encoding, decode, replace_bad_bytes
-from bridle.tools.file_state import KnownFiles, file_state
-from bridle.tools.suggestions import missing_file_error, similar_lines
 from bridle.tools.threads import in_thread
 from bridle.tools.unified_diff import unified_diff
+from bridle.tools.workspace_files import KnownFiles, file_state, missing_file_error, similar_lines
 from bridle.workspace.text import one_line
 
 _MAX_EDITS = 100  # in one call

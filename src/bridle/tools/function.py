@@ -32,7 +32,7 @@ from msgspec import Struct
 
 from bridle.errors import ConfigError, ToolError
 from bridle.policy import Risk, ToolPolicy
-from bridle.protocols.pydantic_types import PydanticType, json_schemas, uses_pydantic
+from bridle.protocols.json_schema import PydanticType, json_schemas, uses_pydantic
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.tools.threads import in_thread
 

@@ -18,10 +18,18 @@ from bridle.messages import Image
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.encoding import HEAD, decode, detect_encoding, replace_bad_bytes
-from bridle.tools.file_state import MAX_COMPARED, KnownFiles, content_state, status_state
-from bridle.tools.suggestions import missing_file_error
 from bridle.tools.threads import in_thread
-from bridle.tools.workspace_files import MAX_ENTRIES, file_status, first_entries, workspace_of
+from bridle.tools.workspace_files import (
+    MAX_COMPARED,
+    MAX_ENTRIES,
+    KnownFiles,
+    content_state,
+    file_status,
+    first_entries,
+    missing_file_error,
+    status_state,
+    workspace_of,
+)
 from bridle.workspace import text
 from bridle.workspace.text import one_line
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from bridle.errors import ToolError
 from bridle.policy import Act, Does, Facts, ToolPolicy
-from bridle.protocols.child import SAME, Outcome, Task
-from bridle.protocols.tool import ToolContext, ToolResult
+from bridle.protocols.tool import SAME, Task, TaskResult, ToolContext, ToolResult
 from bridle.workspace.text import shorten
 
 _ALLOWED = ("", "loop", SAME)  # agents that start without approval
@@ -100,7 +99,7 @@ class TaskTool:
             steps=arguments.get("max_steps", 0),
             seconds=float(arguments.get("max_seconds", 0.0)),
         )
-        outcome: Outcome = await context.spawn(task)
+        outcome: TaskResult = await context.spawn(task)
         data = {"session": outcome.session_id, "reason": outcome.reason, "agent": outcome.agent}
         text = outcome_text(outcome)
         if outcome.reason == "done":
@@ -113,7 +112,7 @@ def _agent_name(arguments: dict[str, Any]) -> str:
     return str(arguments.get("agent") or "").strip()
 
 
-def outcome_text(outcome: Outcome) -> str:
+def outcome_text(outcome: TaskResult) -> str:
     """Return what the model reads about a task that has ended."""
     ending = _ENDINGS[outcome.reason]
     if outcome.reason != "done":

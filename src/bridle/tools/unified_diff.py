@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bridle.errors import ToolError
 from bridle.tools.encoding import split_lines
-from bridle.tools.suggestions import similar_lines
+from bridle.tools.workspace_files import similar_lines
 from bridle.workspace.text import one_line, shorten
 
 MAX_DIFF = 20_000  # characters of a diff that we make

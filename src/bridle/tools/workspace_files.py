@@ -5,15 +5,21 @@ whatever is read or listed here lies inside of it, even if somebody swaps a fold
 meanwhile.
 """
 
+import difflib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from heapq import nsmallest
+from hashlib import blake2b
+from heapq import nlargest, nsmallest
 from itertools import islice
+from time import thread_time
 from typing import NamedTuple
 
-from bridle.protocols.tool import Files
+from bridle.errors import ToolError
+from bridle.protocols.tool import Files, ToolContext
+from bridle.tools.encoding import split_lines
 from bridle.workspace.handles import open_folder
+from bridle.workspace.text import one_line
 from bridle.workspace.workspace import NotAFolder, Workspace
 
 MAX_ENTRIES = 100_000  # of one folder; further ones are not looked at
@@ -97,3 +103,125 @@ def _size(handle: int, entry: Entry) -> int:
         return os.stat(entry.name, dir_fd=handle, follow_symlinks=False).st_size
     except OSError:  # it is gone
         return -1
+
+
+# What the model may have meant: files with a similar name, and similar lines of a file.
+
+_MAX_NAMES = 2000  # compared
+_MAX_LINE = 160  # characters of a line that are compared and shown
+_SIMILAR = 0.6  # ratio
+_SECONDS = 0.5  # of this thread's CPU time, to compare lines
+
+
+def missing_file_error(files: Files, path: str) -> ToolError:
+    """Return the error for a file that does not exist. It suggests files with a similar name."""
+    folder, _, name = files.relative(path).rpartition("/")
+    try:
+        entries = islice(iter_entries(files, folder or "."), _MAX_NAMES)
+        names = sorted(entry.name for entry in entries)
+    except ToolError:
+        return ToolError(f"`{one_line(path, 200)}` does not exist, nor does its folder.")
+    prefix = f"{folder}/" if folder else ""
+    matches = difflib.get_close_matches(name, names, 3)
+    similar = ", ".join(f"`{prefix}{one_line(match)}`" for match in matches)
+    hint = f"Did you mean {similar}?" if similar else "Use glob to find it."
+    return ToolError(f"`{one_line(path, 200)}` does not exist. {hint}")
+
+
+def similar_lines(text: str, wanted: str) -> str:
+    """Return lines that resemble the first line of `wanted`, with their numbers."""
+    lines = [line[:_MAX_LINE].rstrip() for line in split_lines(text)]
+    stripped = (line.strip()[:_MAX_LINE] for line in wanted.splitlines())
+    first = next(filter(None, stripped), "")
+    numbers = [number for number, line in enumerate(lines, 1) if line.strip() == first and first]
+    if not numbers:
+        similar = _most_similar(first, dict.fromkeys(line.strip() for line in lines))
+        numbers = [number for number, line in enumerate(lines, 1) if line.strip() in similar]
+    return "\n".join(f"{number:>6}\t{lines[number - 1]}" for number in numbers[:5])
+
+
+def _most_similar(wanted: str, lines: Iterable[str]) -> set[str]:
+    """Return the three most similar lines, among those that there is time to compare."""
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    until = thread_time() + _SECONDS
+    similar: list[tuple[float, str]] = []
+    for line in lines:
+        if thread_time() > until:
+            break
+        matcher.set_seq1(line)
+        # The quick ones first: they are never below the exact one.
+        ratios = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+        if all((ratio := compute()) >= _SIMILAR for compute in ratios):
+            similar.append((ratio, line))
+    return {line for _, line in nlargest(3, similar)}
+
+
+# Which state of each file the model knows, so that it changes no file it has not read.
+#
+# A file may be changed if the model has read it, or written it with one of our tools, in this
+# session, and it is still the same. Its content is compared, or for very large files what the
+# system says about them. This is remembered while the session is open; after a resume, files have
+# to be read again.
+
+MAX_COMPARED = 20 * 1024 * 1024  # bytes; of a larger file only the status is compared
+_KEY = "file states"
+_MAX_FILES = 20_000  # remembered; the oldest are dropped first
+
+
+def content_state(data: bytes) -> str:
+    """Return what identifies a file with this content."""
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def status_state(status: os.stat_result) -> str:
+    """Return what identifies the state of a file that is too large to be compared."""
+    return f"{status.st_ino}-{status.st_size}-{status.st_mtime_ns}-{status.st_ctime_ns}"
+
+
+def file_state(files: Files, path: str, data: bytes) -> str:
+    """Return what identifies the present state of a file, which has this content."""
+    if len(data) <= MAX_COMPARED:
+        return content_state(data)
+    status = file_status(files, path)
+    return "" if status is None else status_state(status)
+
+
+class KnownFiles:
+    """The files that the model has read or written in this session, each with its state then."""
+
+    def __init__(self, context: ToolContext[object]) -> None:
+        self._workspace = workspace_of(context.workspace)
+        self._states: dict[str, str] = context.memory.setdefault(_KEY, {})
+        self._agreed = context.agreed
+
+    def remember(self, path: str, state: str) -> None:
+        """Note that the model knows this state of the file."""
+        name = self._workspace.resolve(path)
+        self._states.pop(name, None)
+        self._states[name] = state
+        while len(self._states) > _MAX_FILES:
+            del self._states[next(iter(self._states))]
+
+    def forget(self, path: str) -> None:
+        """Note that the model does not know the file any more."""
+        self._states.pop(self._workspace.resolve(path), None)
+
+    def require(self, path: str, state: str, *, fits: bool = False) -> None:
+        """Raise `ToolError` unless the model knows this state of the file.
+
+        `fits`: the change quotes the text that it replaces, and the file has that text. If a person
+        approved such a change before the session was resumed, that is enough.
+        """
+        known = self._states.get(self._workspace.resolve(path))
+        if known == state or (known is None and fits and self._agreed):
+            return
+        name = one_line(self._workspace.relative(path), 200)
+        if known is None:
+            raise ToolError(
+                f"`{name}` exists and has not been read in this session. Nothing was changed; "
+                "read it first."
+            )
+        raise ToolError(
+            f"`{name}` has changed on disk since you read it. Nothing was changed; read it again."
+        )

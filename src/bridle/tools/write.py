@@ -7,16 +7,16 @@ from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.encoding import Encoding, decode, replace_bad_bytes
-from bridle.tools.file_state import (
+from bridle.tools.threads import in_thread
+from bridle.tools.unified_diff import unified_diff
+from bridle.tools.workspace_files import (
     MAX_COMPARED,
     KnownFiles,
     content_state,
     file_state,
+    file_status,
     status_state,
 )
-from bridle.tools.threads import in_thread
-from bridle.tools.unified_diff import unified_diff
-from bridle.tools.workspace_files import file_status
 from bridle.workspace.text import one_line, quantity
 
 _MAX_DIFFED = 1_000_000  # bytes of the old file

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -311,6 +310,8 @@ _PREFIX = "bridle-shell-"  # of those that are locked: a new one has another nam
 
 def private_folder(owner: object) -> str:
     """Make one under a name that cannot be guessed: its real path."""
+    import tempfile  # loads `random`, which reading a file does not need
+
     own = _of_process(os.getpid(), tempfile.gettempdir())
     if not Path(own).is_dir():  # somebody has cleaned up
         _of_process.cache_clear()
@@ -323,6 +324,8 @@ def private_folder(owner: object) -> str:
 @cache
 def _of_process(pid: int, above: str) -> str:
     """The folder of this process."""
+    import tempfile
+
     _remove_left_behind(above)
     new = Path(os.path.realpath(tempfile.mkdtemp(prefix="bridle-", dir=above)))
     path = str(new.with_name(new.name.replace("bridle-", _PREFIX, 1)))

@@ -67,7 +67,7 @@ class AcpAgent:
     ) -> AgentResponse:
         """Run the prompt to its end. Raise `AgentError` if the program fails."""
         require_library()
-        from bridle.agents.acp.host import Host
+        from bridle.agents.acp.client import Host
 
         if session.id in self._running:
             raise SessionBusy("This agent is running a turn of that session already.")

@@ -13,8 +13,8 @@ from acp import PROTOCOL_VERSION, RequestError, schema
 from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
+from bridle.agents.acp.client import Host
 from bridle.agents.acp.connection import AgentConnection
-from bridle.agents.acp.host import Host
 from bridle.agents.acp.program import start_program
 from bridle.agents.acp.turn import Turn, flood_error
 from bridle.agents.acp.updates import to_blocks, to_wire

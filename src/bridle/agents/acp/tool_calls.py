@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple
 from acp import schema
 from msgspec import Struct
 
-from bridle.agents.acp.client import Client
-from bridle.agents.acp.host import Host
+from bridle.agents.acp.client import Client, Host
 from bridle.agents.acp.tool_mapping import MappedCall, map_call, named_paths
 from bridle.agents.acp.updates import (
     CallTracker,

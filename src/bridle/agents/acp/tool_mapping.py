@@ -1,9 +1,10 @@
 """A tool call of an ACP agent as calls of our own tools, so that rules, effects and undo apply.
 
-Pure. The agent says a kind, an input of its own making, places and differences; each vendor spells
-the input in its own way. What the call would do is read from these; what cannot be read gets a
-name that no tool of ours has (`acp_execute` …), and is asked about with everything that was said of
-it. What an agent says of itself never makes a call milder: a `read` with a command is not a read.
+Pure. The agent says a kind, an input of its own making, places and differences; each vendor
+spells the input in its own way. What the call would do is read from these; what cannot be read
+gets a name that no tool of ours has (`acp_execute` …), and is asked about with everything that
+was said of it. What an agent says of itself never makes a call milder: a `read` with a command is
+not a read.
 """
 
 import json

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 from acp import RequestError, schema
 from pydantic import BaseModel, ValidationError
 
-from bridle.agents.acp.client import Client
-from bridle.agents.acp.host import Host
+from bridle.agents.acp.client import Client, Host
 from bridle.agents.acp.tool_calls import ToolCalls
 from bridle.agents.acp.updates import parse_update, session_cost, to_events, to_usage
 from bridle.errors import AgentError

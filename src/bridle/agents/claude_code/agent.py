@@ -10,9 +10,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from bridle.agents.claude_code.messages import MessageReader, to_usage
+from bridle.agents.claude_code.messages import MessageReader, Outcome, to_usage
 from bridle.agents.claude_code.options import ClaudeCodeConfig, load_sdk
-from bridle.agents.claude_code.outcome import Outcome
 from bridle.agents.claude_code.run import ClaudeRun, RunRequest
 from bridle.agents.session_history import (
     POSITION,

@@ -25,8 +25,8 @@ from bridle.agents.claude_code.tool_mapping import (
     to_claude,
     to_ours,
     to_path,
+    tool_response,
 )
-from bridle.agents.claude_code.tool_results import tool_response
 from bridle.errors import AgentError
 from bridle.events import ResponseCompleted, TraceEvent
 from bridle.messages import Message, ToolCall

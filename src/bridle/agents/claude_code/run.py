@@ -14,7 +14,13 @@ from typing import Any
 from msgspec import Struct
 
 from bridle.agents.claude_code.hooks import Hooks, remember_conversation
-from bridle.agents.claude_code.messages import MessageReader, tool_results
+from bridle.agents.claude_code.messages import (
+    MessageReader,
+    Outcome,
+    is_stale,
+    outcome_of,
+    tool_results,
+)
 from bridle.agents.claude_code.options import (
     INSTALL,
     ClaudeCodeConfig,
@@ -25,7 +31,6 @@ from bridle.agents.claude_code.options import (
     find_cli,
     private_servers,
 )
-from bridle.agents.claude_code.outcome import Outcome, is_stale, outcome_of
 from bridle.agents.claude_code.process import ClaudeProcess
 from bridle.agents.claude_code.tool_mapping import Roots
 from bridle.errors import AgentError, ConfigError

@@ -29,7 +29,7 @@ from bridle.workspace.text import quantity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bridle.protocols.keeping import Keeping
+    from bridle.protocols.hooks import Keeping
 
 T = TypeVar("T")
 

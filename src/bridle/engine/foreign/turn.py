@@ -22,8 +22,7 @@ from bridle.engine.foreign.session import AgentSessionView, AgentTurnInput
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
 from bridle.engine.structured_output import AnswerSchema
-from bridle.engine.tool_sources import refresh_tools
-from bridle.engine.turn_context import TurnContext
+from bridle.engine.turn_context import TurnContext, refresh_tools
 from bridle.errors import AgentError, BadReply, BudgetReached
 from bridle.events import AgentResponded, MessageAdded, TraceEvent, UsageReported
 from bridle.messages import ToolCall, ToolOutput

@@ -19,11 +19,10 @@ from pydantic import ValidationError
 
 from bridle.distribution import version
 from bridle.errors import ToolError
-from bridle.tools.mcp.http import HttpTransport
 from bridle.tools.mcp.message_filter import SESSION_EXPIRED
 from bridle.tools.mcp.oauth import Browser
 from bridle.tools.mcp.spec import ConnectionLost, ServerSpec, SessionExpired
-from bridle.tools.mcp.stdio import StdioTransport
+from bridle.tools.mcp.stdio import HttpTransport, StdioTransport
 from bridle.workspace.text import neutral, one_line
 
 _CLOSE_SECONDS = 4.0

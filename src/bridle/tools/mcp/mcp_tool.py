@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bridle.errors import AgentError, ToolError
 from bridle.policy import Act, Does, Facts, ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
-from bridle.tools.mcp.result import limit_text, parse_picture, resource_text
+from bridle.tools.mcp.tool import limit_text, parse_picture, resource_text
 from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:

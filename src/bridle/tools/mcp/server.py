@@ -14,9 +14,14 @@ from bridle.distribution import install_hint
 from bridle.errors import MissingExtra, ToolError
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.mcp.pins import PinnedServer, Pins
-from bridle.tools.mcp.result import Progress, to_result
 from bridle.tools.mcp.spec import ConnectionLost, ServerSpec, SessionExpired
-from bridle.tools.mcp.tool import CompileSchema, ToolDefinition, parse_definition
+from bridle.tools.mcp.tool import (
+    CompileSchema,
+    Progress,
+    ToolDefinition,
+    parse_definition,
+    to_result,
+)
 from bridle.tools.threads import in_thread
 from bridle.workspace.programs import fingerprints, named_files
 from bridle.workspace.text import one_line, quantity

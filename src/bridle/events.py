@@ -2,8 +2,7 @@
 
 *Streamed* events tell of something that is still going on, such as a piece of text; the log keeps
 them as `{"type": "event", "eventType": …}`. *Recorded* events are facts with a record type of their
-own. Here are those of the conversation, turns, calls and sessions; `asking` has those about
-approvals, `agents` those about other agents and child sessions, `base` what all share.
+own.
 
 Field names are written in camelCase. The garbage collector does not track these values
 (`gc=False`), because they cannot contain themselves: a server with a thousand sessions would spend
@@ -12,28 +11,185 @@ a quarter of its time there.
 
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
-from bridle.events.agents import AgentActivity as AgentActivity
-from bridle.events.agents import AgentAttached as AgentAttached
-from bridle.events.agents import AgentResponded as AgentResponded
-from bridle.events.agents import ChildEnded as ChildEnded
-from bridle.events.agents import ChildOf as ChildOf
-from bridle.events.agents import ChildStarted as ChildStarted
-from bridle.events.asking import ApprovalAnswered as ApprovalAnswered
-from bridle.events.asking import ApprovalAsked as ApprovalAsked
-from bridle.events.asking import Grant as Grant
-from bridle.events.asking import GrantRevoked as GrantRevoked
-from bridle.events.asking import ModeChanged as ModeChanged
-from bridle.events.asking import add_request as add_request
-from bridle.events.asking import take_request as take_request
-from bridle.events.base import Reason as Reason
-from bridle.events.base import Recorded as Recorded
-from bridle.events.base import StopReason as StopReason
-from bridle.events.base import Streamed as Streamed
-from bridle.events.base import When as When
 from bridle.messages import Message, Part, ToolCall, ToolOutput
 from bridle.usage import ExecutionMetrics, Usage
+
+StopReason = Literal["complete", "tool_use", "max_tokens", "refusal", "interrupted", "error"]
+When = Literal["idle", "queue", "next_step"]
+Reason = Literal[
+    "done", "failed", "timeout", "interrupted", "budget", "stuck", "max_tokens", "parked"
+]
+
+
+class Streamed(
+    Struct, frozen=True, gc=False, tag_field="eventType", rename="camel", omit_defaults=True
+):
+    """Tells of something that is still going on, and is kept as a record of the type `event`."""
+
+
+class Recorded(Struct, frozen=True, gc=False, tag_field="type", rename="camel", omit_defaults=True):
+    """A fact with a record type of its own."""
+
+
+class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
+    """A person has to say whether a call may run. `shown` binds the answer to what was shown.
+
+    `commands` are those that were understood, `hosts` those of them that are no commands but
+    machines to be reached, `paths` the files it would touch. `covers` is a class of calls
+    (`builds`: tests and builds) that a yes for the session covers in this folder. `proposal` is the
+    narrowest rule that would allow it, `times` how often the like was allowed before. Questions of
+    one step with the same `group` belong together. `once_only`: it can only be allowed once.
+    `sandbox`: its level. `network`: the command needs the network, which the sandbox does not have,
+    and gets it if the call is allowed.
+    """
+
+    call: ToolCall
+    shown: str
+    reason: str = ""
+    rule: str = ""
+    cwd: str = ""
+    expires: str = ""
+    commands: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    covers: str = ""
+    proposal: str = ""
+    times: int = 0
+    group: str = ""
+    once_only: bool = field(default=False, name="lasting")
+    sandbox: str = ""
+    hosts: tuple[str, ...] = ()
+    network: bool = False
+
+
+class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
+    """The first answer to that question, which is known by its `shown`: call ids may repeat.
+
+    `cwd` is the folder of which it was asked: a yes for one folder is none for another. `rule` is
+    the one that was made of a yes; `until` is when what the yes grants ends: a yes for once grants
+    nothing and has none.
+    """
+
+    call_id: str
+    allowed: bool
+    by: str = "me"
+    scope: Literal["once", "session", "rule"] = "once"
+    word: str = ""
+    shown: str = ""
+    letter: str = ""
+    cwd: str = ""
+    rule: str = ""
+    until: str = ""
+
+
+class Grant(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A yes for the session: `what` it covers, in words, and the `rule` that was made of it."""
+
+    id: str
+    what: str = ""
+    since: str = ""
+    until: str = ""
+    by: str = "me"
+    cwd: str = ""
+    rule: str = ""
+
+
+class GrantRevoked(Recorded, frozen=True, tag="grant_revoked"):
+    """A yes for the session was taken back; without a `grant`, all of them."""
+
+    grant: str = ""
+    by: str = "me"
+    letter: str = ""
+
+
+class ModeChanged(Recorded, frozen=True, tag="mode"):
+    """From here on the session has this mode: plan, ask, edits or auto."""
+
+    mode: str
+    by: str = "me"
+    reason: str = ""
+
+
+def add_request(pending: dict[str, ApprovalAsked], asked: ApprovalAsked) -> None:
+    """Add a request to the open ones, which are kept by what was shown.
+
+    A call that is asked about again, because it would now do something else, has one request.
+    """
+    if asked.shown not in pending:
+        for shown in [key for key, other in pending.items() if other.call.id == asked.call.id]:
+            del pending[shown]
+    pending[asked.shown] = asked
+
+
+def take_request(
+    pending: dict[str, ApprovalAsked], answer: ApprovalAnswered
+) -> ApprovalAsked | None:
+    """Remove the request that this answers from the open ones, and return it if there is one."""
+    asked = pending.pop(answer.shown, None)
+    if asked is None and not answer.shown:  # the oldest logs name only the call
+        shown = next((key for key, other in pending.items() if other.call.id == answer.call_id), "")
+        asked = pending.pop(shown, None)
+    return asked
+
+
+class AgentActivity(Streamed, frozen=True):
+    """The agent works with this tool now; without a name, with none."""
+
+    tool_name: str = ""
+    description: str = ""
+
+
+class AgentAttached(Recorded, frozen=True, tag="agent"):
+    """From here on this agent carries the session's turns, in that conversation of its own.
+
+    `session_id` is the agent's, empty where it has none, or has none any more. `state` is whatever
+    else it wants to find again, such as what its conversation had cost so far.
+    """
+
+    agent: str
+    session_id: str = ""
+    state: dict[str, Any] = {}
+
+
+class AgentResponded(Recorded, frozen=True, tag="agent_response"):
+    """The agent's own account of a turn. `content` stands here where no message says it."""
+
+    agent: str
+    turn: int
+    session_id: str = ""
+    content: str = ""
+    cost: float = 0.0
+    duration_ms: int = 0
+    num_turns: int = 0
+    tools_used: tuple[str, ...] = ()
+    is_error: bool = False
+
+
+class ChildOf(Recorded, frozen=True, tag="child_of"):
+    """This session was begun by a call of another one."""
+
+    parent: str
+    call_id: str = ""
+
+
+class ChildStarted(Recorded, frozen=True, tag="child_start"):
+    """A call handed work to a session of its own, whose log has the rest."""
+
+    call_id: str
+    session_id: str
+    agent: str = ""
+    prompt: str = ""
+    mode: str = ""
+
+
+class ChildEnded(Recorded, frozen=True, tag="child_end"):
+    """... which is over; what it used is counted here, too."""
+
+    call_id: str
+    session_id: str
+    reason: Reason
+    metrics: ExecutionMetrics = ExecutionMetrics()
 
 
 class TextDelta(Streamed, frozen=True):
