@@ -13,7 +13,7 @@ from bridle.events import PromptReceived, TurnEnded
 from bridle.protocols.provider import ProviderInfo
 from bridle.server.agui import agui_routes, running
 from bridle.tools.function import tool
-from bridle.tools.task import TaskTool
+from bridle.tools.session_tools import TaskTool
 from rig import call, run, until
 from server.rig_server import Running, server, write_note
 

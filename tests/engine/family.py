@@ -6,7 +6,7 @@ from bridle.events import ChildEnded, ChildStarted
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import as_tool
-from bridle.tools.task import TaskTool
+from bridle.tools.session_tools import TaskTool
 from bridle.workspace.workspace import Workspace
 from rig import events
 

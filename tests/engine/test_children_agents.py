@@ -9,7 +9,7 @@ from bridle.events import ChildStarted, UsageReported
 from bridle.protocols.agent import AgentResponse
 from bridle.protocols.provider import ProviderInfo
 from bridle.tools.function import tool
-from bridle.tools.task import TaskTool
+from bridle.tools.session_tools import TaskTool
 from bridle.usage import Usage
 from rig import events, results, run
 

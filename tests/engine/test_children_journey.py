@@ -89,7 +89,7 @@ async def mark(word: str) -> str:
     await asyncio.sleep(1000)
 
 async def main():
-    from bridle.tools.task import TaskTool
+    from bridle.tools.session_tools import TaskTool
     cast = Cast(go=[task("a"), "never"], a=[call("mark", word="x"), "never"])
     async with build_engine(Scripted(cast), tools=[mark, TaskTool()], workspace=work,
                             state=sys.argv[2], mode="auto") as engine:

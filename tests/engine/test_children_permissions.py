@@ -21,8 +21,8 @@ from bridle.protocols.provider import ProviderInfo
 from bridle.protocols.session import Answer
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
-from bridle.tools.exit_plan_mode import ExitPlanMode
 from bridle.tools.function import tool
+from bridle.tools.session_tools import ExitPlanMode
 from bridle.workspace.workspace import Workspace
 from rig import SOAK, call, events, results, run
 

@@ -17,8 +17,7 @@ from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
-from bridle.tools.ask_user import AskUser
-from bridle.tools.exit_plan_mode import ExitPlanMode
+from bridle.tools.session_tools import AskUser, ExitPlanMode
 from rig import Thing, call, events, make_engine, results, run
 
 

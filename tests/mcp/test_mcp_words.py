@@ -9,10 +9,9 @@ from bridle.engine.json_schema import compile_schema
 from bridle.messages import ToolCall
 from bridle.policy import decide, read_rule
 from bridle.protocols.tool import CHARACTERS, MOST, TOO_MANY, words_of
-from bridle.tools.mcp.mcp_tool import McpTool
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
-from bridle.tools.mcp.servers import Servers
+from bridle.tools.mcp.servers import McpTool, Servers
 from bridle.tools.mcp.spec import ServerSpec
 from bridle.tools.mcp.tool import RemoteTool, parse_definition
 

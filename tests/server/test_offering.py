@@ -18,7 +18,7 @@ from bridle.server.refusals import ForbiddenChoice, Unavailable
 from bridle.server.sessions import Sessions
 from bridle.server.views import Change, Chat, Resume
 from bridle.stores.reader import SessionFolder
-from bridle.tools.exit_plan_mode import ExitPlanMode
+from bridle.tools.session_tools import ExitPlanMode
 from rig import call, run
 
 OFFER = Offer(

@@ -10,7 +10,7 @@ from bridle.errors import UnknownApproval
 from bridle.events import ToolResultEvent
 from bridle.server.refusals import ApprovalChanged, ApprovalExpired, ApprovalTaken, NotFound
 from bridle.server.views import ApprovalAnswer, ApprovalOutcome, Chat
-from bridle.tools.task import TaskTool
+from bridle.tools.session_tools import TaskTool
 from rig import run
 
 

@@ -23,7 +23,7 @@ from bridle.protocols.tool import ToolResult
 from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from bridle.tools.task import TaskTool
+from bridle.tools.session_tools import TaskTool
 from rig import Thing, call, events, run, until
 
 

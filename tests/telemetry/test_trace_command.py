@@ -26,7 +26,7 @@ from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder
-from bridle.tools.task import TaskTool
+from bridle.tools.session_tools import TaskTool
 from rig import call, run
 
 LOGS = Path(__file__).parent.parent / "logs"

@@ -19,7 +19,7 @@ from bridle.tools.edit import Edit
 from bridle.tools.glob import Glob
 from bridle.tools.grep import Grep, find_ripgrep
 from bridle.tools.read import Read
-from bridle.tools.todo import TodoWrite
+from bridle.tools.session_tools import TodoWrite
 from bridle.tools.write import Write
 from bridle.workspace.workspace import Workspace
 

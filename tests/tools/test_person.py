@@ -8,8 +8,7 @@ from desk import Desk
 
 from bridle.events import ModeChanged
 from bridle.protocols.tool import ToolResult
-from bridle.tools.ask_user import AskUser
-from bridle.tools.exit_plan_mode import ExitPlanMode
+from bridle.tools.session_tools import AskUser, ExitPlanMode
 
 
 @pytest.fixture

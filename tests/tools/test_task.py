@@ -11,7 +11,7 @@ from bridle.messages import ToolCall
 from bridle.policy import MODES, decide, read_rule
 from bridle.protocols.tool import Task, TaskResult, ToolContext, ToolResult
 from bridle.tools.builtin import builtin_tools
-from bridle.tools.task import TaskTool, outcome_text
+from bridle.tools.session_tools import TaskTool, outcome_text
 from bridle.workspace.workspace import Workspace
 from rig import run
 

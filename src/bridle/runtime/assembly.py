@@ -313,7 +313,7 @@ def _tools(
     named = {} if given is None else _named(given)
     if given is not None and agent is None:
         return named
-    return _named(_builtin(around, options)) | named
+    return {tool.name: tool for tool in _builtin(around, options)} | named
 
 
 def _resolved(provider: Provider | str | None) -> Provider:

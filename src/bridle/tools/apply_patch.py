@@ -17,10 +17,12 @@ from bridle.tools.encoding import Encoding, decode, replace_bad_bytes
 from bridle.tools.threads import in_thread
 from bridle.tools.unified_diff import MAX_DIFF, FilePatch, apply_hunks, parse_patch, unified_diff
 from bridle.tools.workspace_files import (
-    KnownFiles,
     file_state,
     file_status,
+    forget_file,
     missing_file_error,
+    remember_file,
+    require_known_file,
     workspace_of,
 )
 from bridle.workspace.text import one_line, shorten
@@ -96,15 +98,16 @@ class _PatchedFile(NamedTuple):
 
 
 def _apply(context: ToolContext[Any], patches: Sequence[FilePatch]) -> ToolResult:
-    workspace, known = context.workspace, KnownFiles(context)
+    workspace = context.workspace
     files = _patched_files(context, patches)
     writes = [write for file in files for write in file.writes]
     _write_all(workspace, writes)
     for write in writes:
         if write.after is None:
-            known.forget(write.path)
+            forget_file(context, write.path)
         else:
-            known.remember(write.path, file_state(workspace, write.path, write.after))
+            state = file_state(workspace, write.path, write.after)
+            remember_file(context, write.path, state)
     data = {
         "files": [{"path": file.path, "how": file.outcome} for file in files],
         "diff": shorten("\n".join(file.diff for file in files if file.diff), MAX_DIFF),
@@ -116,11 +119,10 @@ def _apply(context: ToolContext[Any], patches: Sequence[FilePatch]) -> ToolResul
 def _patched_files(context: ToolContext[Any], patches: Sequence[FilePatch]) -> list[_PatchedFile]:
     """Work out what becomes of every file. Raise `ToolError` if the patch does not fit."""
     _refuse_duplicates(context.workspace, patches)
-    known = KnownFiles(context)
     files: list[_PatchedFile] = []
     size = 0
     for patch in patches:
-        file = _patched_file(context.workspace, known, patch)
+        file = _patched_file(context, patch)
         size += sum(len(write.before or b"") for write in file.writes)
         if size > _MAX_BYTES:
             raise ToolError("The files of this patch are too large together; send smaller patches.")
@@ -139,12 +141,12 @@ def _refuse_duplicates(files: Files, patches: Sequence[FilePatch]) -> None:
         names.add(name)
 
 
-def _patched_file(files: Files, known: KnownFiles, patch: FilePatch) -> _PatchedFile:
+def _patched_file(context: ToolContext[Any], patch: FilePatch) -> _PatchedFile:
     """Work out what becomes of one file. Raise `ToolError` if the patch does not fit."""
     name = one_line(patch.old or patch.new, 200)
-    if patch.new != patch.old and patch.new and files.exists(patch.new):
+    if patch.new != patch.old and patch.new and context.workspace.exists(patch.new):
         raise ToolError(f"`{one_line(patch.new, 200)}` exists already. Nothing was changed.")
-    data, mode = _read_old(files, known, patch.old) if patch.old else (b"", 0)
+    data, mode = _read_old(context, patch.old) if patch.old else (b"", 0)
     text, encoding = decode(name, data) if data else ("", Encoding())
     try:
         new_text = apply_hunks(text, patch.hunks)
@@ -179,15 +181,16 @@ def _patched_file(files: Files, known: KnownFiles, patch: FilePatch) -> _Patched
     return _PatchedFile(patch.new, "renamed", (created, removed), diff=diff, old_path=patch.old)
 
 
-def _read_old(files: Files, known: KnownFiles, path: str) -> tuple[bytes, int]:
+def _read_old(context: ToolContext[Any], path: str) -> tuple[bytes, int]:
     """Return the content and the mode of a file. Raise `ToolError` unless the model knows it."""
+    files = context.workspace
     status = file_status(files, path)
     if status is None:
         raise missing_file_error(files, path)
     if stat.S_ISDIR(status.st_mode):
         raise ToolError(f"`{one_line(path, 200)}` is a folder; name a file.")
     data = files.read(path)
-    known.require(path, file_state(files, path, data), fits=True)
+    require_known_file(context, path, file_state(files, path, data), fits=True)
     return data, stat.S_IMODE(status.st_mode)
 
 

@@ -4,17 +4,14 @@ from collections.abc import Sequence
 
 from bridle.protocols.tool import Tool
 from bridle.tools.apply_patch import ApplyPatch
-from bridle.tools.ask_user import AskUser
 from bridle.tools.edit import Edit
-from bridle.tools.exit_plan_mode import ExitPlanMode
 from bridle.tools.glob import Glob
 from bridle.tools.grep import Grep
 from bridle.tools.list import List
 from bridle.tools.read import Read
+from bridle.tools.session_tools import AskUser, ExitPlanMode, TaskTool, TodoWrite
 from bridle.tools.shell.tool import LONGEST, Shell, ShellOutput, ShellStop
 from bridle.tools.skill import Skill, SkillTool
-from bridle.tools.task import TaskTool
-from bridle.tools.todo import TodoWrite
 from bridle.tools.write import Write
 from bridle.workspace.sandbox import Sandbox
 

@@ -9,7 +9,13 @@ from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.encoding import Encoding, decode, replace_bad_bytes
 from bridle.tools.threads import in_thread
 from bridle.tools.unified_diff import unified_diff
-from bridle.tools.workspace_files import KnownFiles, file_state, missing_file_error, similar_lines
+from bridle.tools.workspace_files import (
+    file_state,
+    missing_file_error,
+    remember_file,
+    require_known_file,
+    similar_lines,
+)
 from bridle.workspace.text import one_line
 
 _MAX_EDITS = 100  # in one call
@@ -112,7 +118,7 @@ def _edit(context: ToolContext[Any], path: str, replacements: list[Replacement])
     before, after, encoding, places = _edited_text(context, path, replacements)
     content = encoding.encode(after, name)
     files.write(path, content)
-    KnownFiles(context).remember(path, file_state(files, path, content))
+    remember_file(context, path, file_state(files, path, content))
     shown = replace_bad_bytes(before), replace_bad_bytes(after)
     if len(replacements) > 1 or places > 1:
         diff = unified_diff(name, *shown, limit=_MAX_DIFF)
@@ -138,7 +144,7 @@ def _edited_text(
         raise missing_file_error(files, path)
     data = files.read(path)
     before, encoding = decode(name, data)
-    KnownFiles(context).require(path, file_state(files, path, data), fits=True)
+    require_known_file(context, path, file_state(files, path, data), fits=True)
     text, places = before, 0
     for number, replacement in enumerate(replacements, 1):
         old, new = _with_line_ends_of(text, replacement)

@@ -22,16 +22,16 @@ from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import (
     MAX_COMPARED,
     MAX_ENTRIES,
-    KnownFiles,
     content_state,
     file_status,
     first_entries,
+    forget_file,
     missing_file_error,
+    remember_file,
     status_state,
     workspace_of,
 )
-from bridle.workspace import text
-from bridle.workspace.text import one_line
+from bridle.workspace.text import MOST_PICTURE_BYTES, media_type_of, one_line
 
 MAX_LINE = 2000  # characters of one line that are shown
 MAX_TEXT = 100_000  # characters of all lines together
@@ -65,13 +65,13 @@ class Read:
 
 
 def _read(context: ToolContext[Any], path: str, window: "LineWindow") -> ToolResult:
-    files, known = context.workspace, KnownFiles(context)
+    files = context.workspace
     status = file_status(files, path)
     if status is None:
         raise missing_file_error(files, path)
     if S_ISDIR(status.st_mode):
         return _read_folder(files, path)
-    known.forget(path)
+    forget_file(context, path)
     with workspace_of(files).opened(path) as file:
         before = os.fstat(file.fileno())
         reader = _FileReader(files.relative(path), file, before.st_size)
@@ -79,13 +79,13 @@ def _read(context: ToolContext[Any], path: str, window: "LineWindow") -> ToolRes
             result = reader.result(window)
         except ToolError:
             if reader.state:  # all of it was read, and the model is told what it is
-                known.remember(path, reader.state)
+                remember_file(context, path, reader.state)
             raise
         after = os.fstat(file.fileno())
     if status_state(after) != status_state(before):
         note = "[the file changed while it was read: read it again before you change it]"
         return ToolResult(True, f"{result.text}\n{note}", result.data, media=result.media)
-    known.remember(path, reader.state or status_state(before))
+    remember_file(context, path, reader.state or status_state(before))
     return result
 
 
@@ -117,18 +117,26 @@ class _FileReader:
     def result(self, window: "LineWindow") -> ToolResult:
         """Return the picture, or the lines of the window. Raise `ToolError`."""
         head = self._file.read(HEAD)
-        if media := text.media_type_of(head):
+        if media := media_type_of(head):
             return self._picture(head, media)
         if self._size <= MAX_COMPARED:
-            head += self._read(MAX_COMPARED + 1 - len(head))
-            if len(head) <= MAX_COMPARED:
-                return self._lines(window, self._decode(head), is_whole=True)
+            data = head + self._read(MAX_COMPARED + 1 - len(head))
+            if len(data) <= MAX_COMPARED:
+                self.state = content_state(data)
+                text, encoding = decode(self._path, data)
+                if encoding.errors != "strict":
+                    text = replace_bad_bytes(text)
+                if encoding.note:
+                    self._notes.append(encoding.note)
+                pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+                return self._lines(window, pieces, is_whole=True)
+            head = data
         return self._lines(window, self._decode_pieces(head), is_whole=False)
 
     def _picture(self, head: bytes, media: str) -> ToolResult:
-        data = head + self._read(text.MOST_PICTURE_BYTES + 1 - len(head))
+        data = head + self._read(MOST_PICTURE_BYTES + 1 - len(head))
         path = one_line(self._path, 200)
-        if len(data) > text.MOST_PICTURE_BYTES:
+        if len(data) > MOST_PICTURE_BYTES:
             raise ToolError(f"`{path}` is a picture of {self._size:,} bytes: too large to be shown")
         self.state = content_state(data)
         summary = f"`{path}` is a picture ({media}, {len(data):,} bytes); it is attached."
@@ -142,16 +150,6 @@ class _FileReader:
             chunks.append(chunk)
             limit -= len(chunk)
         return b"".join(chunks)
-
-    def _decode(self, data: bytes) -> Iterator[str]:
-        """Yield the text of the whole file in pieces."""
-        self.state = content_state(data)
-        text, encoding = decode(self._path, data)
-        if encoding.note:
-            self._notes.append(encoding.note)
-        text = replace_bad_bytes(text)
-        for start in range(0, len(text), _PIECE):
-            yield text[start : start + _PIECE]
 
     def _decode_pieces(self, head: bytes) -> Iterator[str]:
         """Yield the text of a large file, which is read piece by piece."""

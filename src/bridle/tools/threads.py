@@ -45,23 +45,19 @@ class DaemonThreads:
 
     def _run_jobs(self) -> None:
         while True:
-            _run_job(*self._jobs.get())  # in a function, so that an idle thread keeps no references
+            future, work = self._jobs.get()
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except (StopIteration, SystemExit, KeyboardInterrupt) as error:
+                    # A future cannot carry StopIteration, and a tool must not end the program.
+                    problem = f"the function raised {type(error).__name__}: {error}"
+                    future.set_exception(RuntimeError(problem))
+                except BaseException as error:
+                    future.set_exception(error)
+            del future, work  # an idle thread keeps no references
             with self._lock:
                 self._free += 1
-
-
-def _run_job(future: "Future[Any]", work: Callable[[], Any]) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        result = work()
-    except (StopIteration, SystemExit, KeyboardInterrupt) as error:
-        # A future cannot carry StopIteration, and a tool must not end the program.
-        future.set_exception(RuntimeError(f"the function raised {type(error).__name__}: {error}"))
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
 
 
 _threads = DaemonThreads()

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from heapq import nlargest, nsmallest
 from itertools import islice
 from time import thread_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bridle.errors import ToolError
 from bridle.protocols.tool import Files, ToolContext
@@ -187,41 +187,41 @@ def file_state(files: Files, path: str, data: bytes) -> str:
     return "" if status is None else status_state(status)
 
 
-class KnownFiles:
-    """The files that the model has read or written in this session, each with its state then."""
+def remember_file(context: ToolContext[Any], path: str, state: str) -> None:
+    """Note that the model knows this state of the file."""
+    states: dict[str, str] = context.memory.setdefault(_KEY, {})
+    name = workspace_of(context.workspace).resolve(path)
+    states.pop(name, None)
+    states[name] = state
+    while len(states) > _MAX_FILES:
+        del states[next(iter(states))]
 
-    def __init__(self, context: ToolContext[object]) -> None:
-        self._workspace = workspace_of(context.workspace)
-        self._states: dict[str, str] = context.memory.setdefault(_KEY, {})
-        self._agreed = context.agreed
 
-    def remember(self, path: str, state: str) -> None:
-        """Note that the model knows this state of the file."""
-        name = self._workspace.resolve(path)
-        self._states.pop(name, None)
-        self._states[name] = state
-        while len(self._states) > _MAX_FILES:
-            del self._states[next(iter(self._states))]
+def forget_file(context: ToolContext[Any], path: str) -> None:
+    """Note that the model does not know the file any more."""
+    states: dict[str, str] = context.memory.get(_KEY, {})
+    states.pop(workspace_of(context.workspace).resolve(path), None)
 
-    def forget(self, path: str) -> None:
-        """Note that the model does not know the file any more."""
-        self._states.pop(self._workspace.resolve(path), None)
 
-    def require(self, path: str, state: str, *, fits: bool = False) -> None:
-        """Raise `ToolError` unless the model knows this state of the file.
+def require_known_file(
+    context: ToolContext[Any], path: str, state: str, *, fits: bool = False
+) -> None:
+    """Raise `ToolError` unless the model knows this state of the file.
 
-        `fits`: the change quotes the text that it replaces, and the file has that text. If a person
-        approved such a change before the session was resumed, that is enough.
-        """
-        known = self._states.get(self._workspace.resolve(path))
-        if known == state or (known is None and fits and self._agreed):
-            return
-        name = one_line(self._workspace.relative(path), 200)
-        if known is None:
-            raise ToolError(
-                f"`{name}` exists and has not been read in this session. Nothing was changed; "
-                "read it first."
-            )
+    `fits`: the change quotes the text that it replaces, and the file has that text. If a person
+    approved such a change before the session was resumed, that is enough.
+    """
+    workspace = workspace_of(context.workspace)
+    states: dict[str, str] = context.memory.get(_KEY, {})
+    known = states.get(workspace.resolve(path))
+    if known == state or (known is None and fits and context.agreed):
+        return
+    name = one_line(workspace.relative(path), 200)
+    if known is None:
         raise ToolError(
-            f"`{name}` has changed on disk since you read it. Nothing was changed; read it again."
+            f"`{name}` exists and has not been read in this session. Nothing was changed; "
+            "read it first."
         )
+    raise ToolError(
+        f"`{name}` has changed on disk since you read it. Nothing was changed; read it again."
+    )

@@ -11,10 +11,11 @@ from bridle.tools.threads import in_thread
 from bridle.tools.unified_diff import unified_diff
 from bridle.tools.workspace_files import (
     MAX_COMPARED,
-    KnownFiles,
     content_state,
     file_state,
     file_status,
+    remember_file,
+    require_known_file,
     status_state,
 )
 from bridle.workspace.text import one_line, quantity
@@ -53,7 +54,7 @@ def _write(context: ToolContext[Any], path: str, content: str) -> ToolResult:
     data = Encoding().encode(content, name)
     old = _old_content(context, path)
     files.write(path, data)
-    KnownFiles(context).remember(path, file_state(files, path, data))
+    remember_file(context, path, file_state(files, path, data))
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
     notes = [f"{'new, ' if old is None else ''}{quantity(lines, 'line')}"]
     before = ""
@@ -70,17 +71,17 @@ def _old_content(context: ToolContext[Any], path: str) -> bytes | None:
 
     Raise `ToolError` unless the model knows it.
     """
-    files, known = context.workspace, KnownFiles(context)
+    files = context.workspace
     if files.is_folder(path):
         raise ToolError(f"`{one_line(files.relative(path), 200)}` is a folder; name a file.")
     if not files.exists(path):
         return None
     status = file_status(files, path)
     if status is not None and status.st_size > MAX_COMPARED:
-        known.require(path, status_state(status))
+        require_known_file(context, path, status_state(status))
         return files.read(path, _MAX_DIFFED)
     data = files.read(path)
-    known.require(path, content_state(data))
+    require_known_file(context, path, content_state(data))
     return data
 
 

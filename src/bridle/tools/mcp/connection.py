@@ -22,7 +22,7 @@ from bridle.errors import ToolError
 from bridle.tools.mcp.message_filter import SESSION_EXPIRED
 from bridle.tools.mcp.oauth import Browser
 from bridle.tools.mcp.spec import ConnectionLost, ServerSpec, SessionExpired
-from bridle.tools.mcp.stdio import HttpTransport, StdioTransport
+from bridle.tools.mcp.transports import HttpTransport, StdioTransport
 from bridle.workspace.text import neutral, one_line
 
 _CLOSE_SECONDS = 4.0

@@ -39,6 +39,7 @@ from bridle.workspace.protected_files import Mended
 from bridle.workspace.sandbox import Sandbox, Start, supervised
 from bridle.workspace.text import one_line
 
+_HERE = Path(__file__).parent  # with the descriptions that the model reads
 LONGEST = 600.0  # seconds that a command may take, if the engine has no other limit for a call
 _TIMEOUT = 120.0  # seconds that a command may take, if the model names no other number
 _BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash")
@@ -48,15 +49,11 @@ _SPARE = 1.0  # seconds before the end of a call in which the output of a job is
 _MAX_NAMED = 5  # protected files
 
 
-def _description(name: str) -> str:
-    return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
-
-
 class Shell:
     """Runs a command. Without a sandbox it is not confined, but its processes are ended, too."""
 
     name = "shell"
-    description = _description("shell")
+    description = (_HERE / "shell.md").read_text(encoding="utf-8").strip()
     policy = ToolPolicy(risk="high", runs="command")
 
     def __init__(self, sandbox: Sandbox | None = None, longest: float = LONGEST) -> None:
@@ -116,7 +113,7 @@ class ShellOutput:
     """Reads the output of a job, or lines of a kept output."""
 
     name = "shell_output"
-    description = _description("shell_output")
+    description = (_HERE / "shell_output.md").read_text(encoding="utf-8").strip()
     policy = ToolPolicy(read_only=True, risk="low")
     parameters: dict[str, Any] = {
         "type": "object",
@@ -173,7 +170,7 @@ class ShellStop:
     """Stops a job of `shell`. It changes nothing else, so it needs no approval."""
 
     name = "shell_stop"
-    description = _description("shell_stop")
+    description = (_HERE / "shell_stop.md").read_text(encoding="utf-8").strip()
     policy = ToolPolicy(read_only=True, risk="low")
     parameters: dict[str, Any] = {
         "type": "object",

@@ -1,8 +1,4 @@
-"""The stdio transport: a server that is a program, started below a supervisor.
-
-Each line is one message. A line that is too long ends the server; a line that is not a message is
-skipped.
-"""
+"""How messages get to a server and back: by the pipes of a program, or by HTTP."""
 
 import asyncio
 import os
@@ -42,7 +38,10 @@ _ReceiveStream = MemoryObjectReceiveStream[SessionMessage]
 
 
 class StdioTransport:
-    """The connection to a program's stdin and stdout.
+    """The stdin and stdout of a program that is started below a supervisor.
+
+    Each line is one message. A line that is too long ends the server; a line that is not a message
+    is skipped.
 
     `problem` says why we ended it, if we did. `stream` has its messages, once it is open.
     """
@@ -182,11 +181,6 @@ def _request_id(line: bytes) -> int | str | None:
     return number if isinstance(number, int | str) and not isinstance(number, bool) else None
 
 
-# The HTTP transport: a server behind a URL, by the SDK's streamable HTTP, with limited answers.
-#
-# The SDK follows redirects only within the URL's own origin. Answers are limited as they come over
-# the wire. A compressed one is refused, because the size of what it expands to would be unlimited.
-
 _CONNECT_SECONDS = 15.0
 _MAX_REOPENED = 20  # streams that are reopened at once: the SDK does so whenever the server says
 _PROBLEMS = {
@@ -198,7 +192,10 @@ _PROBLEMS = {
 
 
 class HttpTransport:
-    """The connection to a URL.
+    """A server behind a URL, by the SDK's streamable HTTP.
+
+    The SDK follows redirects only within the URL's own origin. Answers are limited as they come
+    over the wire. A compressed one is refused, because it could expand to any size.
 
     `problem` is what was wrong with the last bad answer. `stream` has the messages, once it is
     open.
