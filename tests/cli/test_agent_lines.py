@@ -4,10 +4,9 @@ from io import StringIO
 
 import pytest
 
-from bridle.cli import render
-from bridle.cli.milestone import trace_line
+from bridle.cli import event_lines
+from bridle.cli.event_lines import StepCounter, trace_line
 from bridle.cli.screen import Screen
-from bridle.cli.steps import Steps
 from bridle.cli.story import Story
 from bridle.cli.style import Paint
 from bridle.events import (
@@ -77,9 +76,9 @@ def test_an_activity_is_shown_once_where_no_call_says_so():
 
 
 def test_what_replies_cost_of_which_nobody_said_so_is_unknown_and_not_nothing():
-    line = render.usage_line(ExecutionMetrics(), steps=1)
+    line = event_lines.usage_line(ExecutionMetrics(), steps=1)
     assert line == "1 step · 0 tokens in · 0 out · cost unknown"
-    assert render.usage_line(ExecutionMetrics()) == "0 steps · 0 tokens in · 0 out · $0.00"
+    assert event_lines.usage_line(ExecutionMetrics()) == "0 steps · 0 tokens in · 0 out · $0.00"
 
 
 def test_the_steps_of_an_agent_are_its_replies_and_the_cost_is_what_it_said():
@@ -88,14 +87,13 @@ def test_the_steps_of_an_agent_are_its_replies_and_the_cost_is_what_it_said():
     says = ResponseCompleted("complete", Message("assistant", (Text("done"),)))
     used = UsageReported(Usage(1000, 42), "m", 0.5, priced=True)
     turn = (asks, grows, says, used, AgentResponded("claude-code", 1), TurnEnded(1, "done"))
-    steps, story, lines = Steps(), Story(PLAIN, 80), []
+    steps, story, lines = StepCounter(), Story(PLAIN, 80), []
     for seq, event in enumerate((*turn, *turn), 1):
-        steps.take(event)
+        steps.add(event)
         lines += story.lines(Record(seq, "", event))
         if seq == len(turn):
             assert steps.count == 2
-            steps.clear()
-            assert steps.count == 0
+            steps = StepCounter()
     wanted = "2 steps · 1,000 tokens in · 42 out · $0.50"
     assert [line for line in lines if "steps" in line] == [f"  {wanted} · #6", f"  {wanted} · #12"]
     assert list(story.total())[-1] == "in all  4 steps · 2,000 tokens in · 84 out · $1.00"

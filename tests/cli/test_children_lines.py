@@ -5,7 +5,7 @@ import json
 
 from cli_program import Program
 
-from bridle.cli.milestone import milestones
+from bridle.cli.event_lines import notice_lines
 from bridle.cli.screen import Screen
 from bridle.cli.sessions import listed
 from bridle.cli.state import Doing
@@ -41,7 +41,7 @@ def test_a_task_is_a_line_when_it_begins_and_one_when_it_ends():
         (ChildEnded("1", "s2", "budget"), "  ✗ task budget · $0.00 (session s2)"),
         (ChildOf("s1", "1"), "  ↳ a task of session s1"),
     ):
-        assert milestones(event, PLAIN) == [line]
+        assert notice_lines(event, PLAIN) == [line]
 
 
 def test_what_a_child_does_is_seen_line_by_line_and_other_tools_are_not():

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle import events
-from bridle.cli import render
-from bridle.cli.milestone import milestones
+from bridle.cli import event_lines
+from bridle.cli.event_lines import notice_lines
 from bridle.cli.question import question
 from bridle.cli.screen import Screen
 from bridle.cli.story import Story, heading
@@ -91,7 +91,7 @@ def shown(feed: list[Event], paint: Paint, out: io.StringIO) -> Iterator[str]:
     screen.break_line()
     yield from (*story.total(), out.getvalue(), err.getvalue())
     records = [Record(number, "\x1b[2J", event) for number, event in enumerate(feed)]
-    told = partial(milestones, paint=Paint())
+    told = partial(notice_lines, paint=Paint())
     yield from to_markdown(SessionSummary("s", title="\x1b]0;x\x07"), records, told)
 
 
@@ -109,7 +109,7 @@ def test_calls_side_by_side_are_named_harmlessly(calls: list[ToolCall], of: str)
     feed += [ToolResultEvent(ToolOutput(call.id, "done", name=call.name)) for call in calls]
     for line in shown(feed, Paint(False), io.StringIO()):
         assert not OBEYED.search(line)
-    for line in render.result_lines(ToolOutput("1", "x"), Paint(False), 80, of=of):
+    for line in event_lines.result_lines(ToolOutput("1", "x"), Paint(False), 80, of=of):
         assert not OBEYED.search(line) and "\n" not in line
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.cli import render
-from bridle.cli.milestone import trace_line
+from bridle.cli import event_lines
+from bridle.cli.event_lines import trace_line
 from bridle.cli.question import question, to_answer
 from bridle.cli.screen import Screen
 from bridle.cli.style import Paint, cells, cut, paint_for
@@ -54,7 +54,7 @@ class Tty(io.StringIO):
     ],
 )
 def test_a_call_is_one_harmless_line(name: str, arguments: dict[str, Any], line: str):
-    assert render.call_line(ToolCall("1", name, arguments), PLAIN, 100) == line
+    assert event_lines.call_line(ToolCall("1", name, arguments), PLAIN, 100) == line
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_call_is_one_harmless_line(name: str, arguments: dict[str, Any], line:
     ],
 )
 def test_a_result_is_the_line_that_says_most(output: ToolOutput, line: str):
-    assert render.result_lines(output, PLAIN, 40) == [line]
+    assert event_lines.result_lines(output, PLAIN, 40) == [line]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_result_is_the_line_that_says_most(output: ToolOutput, line: str):
     ],
 )
 def test_an_unknown_price_is_said_to_be_unknown(metrics: ExecutionMetrics, line: str):
-    assert render.usage_line(metrics) == line
+    assert event_lines.usage_line(metrics) == line
 
 
 def test_another_try_and_another_model_are_said():
@@ -110,7 +110,7 @@ def test_another_try_and_another_model_are_said():
 def test_a_record_is_written_as_it_stands_in_the_log():
     event = TextDelta("hé\x1b")
     line, digest = encode_line(7, "2026-01-01T00:00:00.000Z", encode_data(event), "before")
-    assert render.json_line(Record(7, "2026-01-01T00:00:00.000Z", event, digest)) == line
+    assert event_lines.json_line(Record(7, "2026-01-01T00:00:00.000Z", event, digest)) == line
 
 
 @given(st.text(max_size=50), st.integers(1, 30))
@@ -301,5 +301,5 @@ def test_a_no_that_nobody_said_is_told_once_and_is_nobodys(by: str, word: str):
 
 def test_a_list_is_shown_by_its_first_entries():
     output = ToolOutput("1", "a.py\nb.py\n[exit code 0]", name="shell")
-    line = render.result_lines(output, PLAIN, 80, command="ls")
+    line = event_lines.result_lines(output, PLAIN, 80, command="ls")
     assert line == ["  ✓ 2 lines: a.py, b.py"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.cli.wrap import Wrap, wrapped
+from bridle.cli.style import Wrap, wrapped
 
 TEXT = st.text(st.sampled_from("ab -*`1.\n\té漢"), max_size=80)
 

@@ -15,7 +15,7 @@ from bridle.events import (
 )
 from bridle.messages import ToolCall, ToolOutput
 from bridle.tui.blocks import Call, Notice, Said
-from bridle.tui.blocks_words import gist
+from bridle.tui.labels import gist
 from tui.test_blocks import folded
 from tui.test_blocks_drawn import drawn
 

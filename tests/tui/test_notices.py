@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from bridle.cli.milestone import milestones, trace_line
-from bridle.cli.render import answered_line, letter_line
+from bridle.cli.event_lines import answered_line, letter_line, notice_lines, trace_line
 from bridle.cli.style import Paint
 from bridle.events import (
     ApprovalAnswered,
@@ -30,7 +29,7 @@ from bridle.events import (
 from bridle.protocols.store import Record
 from bridle.tui.blocks import Notice, Prompt
 from bridle.tui.blocks_fold import Fold
-from bridle.tui.blocks_notices import files_notices, notices_of
+from bridle.tui.labels import files_notices, notices_of
 
 PLAIN = Paint(False)
 TOLD = (
@@ -63,7 +62,7 @@ def drawn(event, me="me"):
 def test_the_screen_and_the_lines_say_the_same_sentences(event):
     said = [one.text for one in notices_of(event)]
     assert said and drawn(event) == said
-    painted = milestones(event, PLAIN)
+    painted = notice_lines(event, PLAIN)
     assert [one.strip()[2:] for one in painted] == said
 
 
@@ -86,9 +85,9 @@ def test_a_trace_is_told_in_the_same_words_on_both(kind, detail):
 
 @pytest.mark.parametrize("event", [*DEEDS, Rewound(0, "ann")], ids=lambda one: type(one).__name__)
 def test_a_deed_has_the_name_of_another_and_not_ones_own(event):
-    for said in (drawn(event, "ann"), milestones(event, PLAIN, me="ann")):
+    for said in (drawn(event, "ann"), notice_lines(event, PLAIN, me="ann")):
         assert not any("ann" in one for one in said)  # the screen need not even tell it
-    for said in (drawn(event, "bo"), milestones(event, PLAIN, me="bo")):
+    for said in (drawn(event, "bo"), notice_lines(event, PLAIN, me="bo")):
         assert " by ann" in said[0]
 
 
@@ -106,13 +105,13 @@ def test_a_prompt_and_an_answer_have_the_name_of_another_and_not_ones_own():
 
 
 def test_who_paints_the_sentences_imports_no_textual():
-    code = "import sys, bridle.cli.milestone, bridle.cli.screen; print('textual' in sys.modules)"
+    code = "import sys, bridle.cli.event_lines, bridle.cli.screen; print('textual' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
 
 def test_what_undo_does_not_cover_is_told_to_its_number():
     names = tuple(f"big{n}.bin is too large" for n in range(5))
-    told = [one.text for one in files_notices(FilesChanged(1, "c", uncovered=names), told=True)]
+    told = [one.text for one in files_notices(FilesChanged(1, "c", uncovered=names), is_named=True)]
     assert told[:3] == [f"undo does not cover it: {one}" for one in names[:3]]
     assert told[3:] == ["undo does not cover 2 more"]

@@ -10,10 +10,10 @@ from bridle.events import Todo
 from bridle.tui.bar_words import Facts, cells, short_path
 from bridle.tui.blocks import Call
 from bridle.tui.blocks_state import State
-from bridle.tui.blocks_words import cost_of, duration, short_number, tokens
 from bridle.tui.curtain import picture
 from bridle.tui.house import is_same
 from bridle.tui.house_budget import budget_words
+from bridle.tui.labels import cost_of, duration, short_number, tokens
 from bridle.tui.screen_keys import KEYS, help_lines
 from bridle.tui.side_words import meter, rows
 from bridle.usage import ExecutionMetrics, Usage

@@ -109,7 +109,8 @@ def waiting(folder: "SessionFolder") -> list[Open]:
 
 
 def _lines(one: Open, paint: Paint, width: int) -> list[str]:
-    from bridle.cli.render import call_line, one_line
+    from bridle.cli.event_lines import call_line
+    from bridle.workspace.text import flat
 
     asked = one.pending.asked
     title = cut(plain(one.title), max(10, width - len(one.handle) - 2))
@@ -117,10 +118,10 @@ def _lines(one: Open, paint: Paint, width: int) -> list[str]:
         f"{paint.cyan(plain(one.handle))}  {title}",
         f"  {call_line(asked.call, paint, width - 2)}",
     ]
-    why = f"why: {one_line(asked.reason or 'it always asks')}"
+    why = f"why: {flat(asked.reason or 'it always asks')}"
     lines.append(f"  {paint.dim(cut(why, width - 2))}")
     if asked.cwd:
-        lines.append(f"  {paint.dim(cut('in:  ' + one_line(asked.cwd), width - 2))}")
+        lines.append(f"  {paint.dim(cut('in:  ' + flat(asked.cwd), width - 2))}")
     return lines
 
 

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from bridle.cli import plan_question, together
 from bridle.cli.lines import Lines
 from bridle.cli.question import choices, has_rule, question, to_answer
-from bridle.cli.render import one_line
 from bridle.cli.screen import Screen
 from bridle.cli.style import Paint
 from bridle.cli.words import person
@@ -24,6 +23,7 @@ from bridle.config.paths import policy_file
 from bridle.errors import AgentError, UnknownApproval
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, Answer, Conversation
+from bridle.workspace.text import flat
 from bridle.workspace.workspace import Workspace
 
 Current = Callable[[ApprovalAsked], str | None]
@@ -87,7 +87,7 @@ class Asker:
         try:
             said = await self.previewed(asked)
         except AgentError as error:
-            screen.ask(f"  {one_line(error.message)}\n  {screen.paint.dim(one_line(error.hint))}\n")
+            screen.ask(f"  {flat(error.message)}\n  {screen.paint.dim(flat(error.hint))}\n")
             return None
         line = await self._line(f"{said}\n  write this rule? [y/N] ", asked)
         if line is not None and line.strip().lower() in ("y", "yes"):
@@ -119,7 +119,7 @@ class Asker:
             try:
                 await self.session.answer(asked.call.id, answer, shown=asked.shown, by=person())
             except UnknownApproval as error:
-                self.screen.line(self.screen.paint.dim(f"  {one_line(error.message)}"))
+                self.screen.line(self.screen.paint.dim(f"  {flat(error.message)}"))
 
     async def line(self, text: str) -> str | None:
         """What is typed behind a question of our own; None where nobody is there."""
@@ -210,7 +210,7 @@ def previewed(asked: ApprovalAsked, session_id: str) -> str:
     with_rule(path, asked.proposal, where=root)
     rule = f"{asked.proposal}, in this folder alone: {root}"
     lines = [rule, covered_line(asked.proposal, session_id, folder), f"into {path}"]
-    return "\n".join(f"  {one_line(line)}" for line in lines)
+    return "\n".join(f"  {flat(line)}" for line in lines)
 
 
 def current(asked: ApprovalAsked) -> str | None:

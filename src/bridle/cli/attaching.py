@@ -15,7 +15,6 @@ from bridle.cli.asking import Asker
 from bridle.cli.failure import DONE, INTERRUPTED
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.lines import Lines
-from bridle.cli.render import one_line
 from bridle.cli.room import Room, show
 from bridle.cli.screen import Screen
 from bridle.cli.serve import server_folder
@@ -29,6 +28,7 @@ from bridle.events import ApprovalAsked
 from bridle.protocols.session import Conversation
 from bridle.server import check_installed
 from bridle.tui.house_there import FarHouse, find_line
+from bridle.workspace.text import flat
 
 VARIABLE = "BRIDLE_TOKEN"
 
@@ -112,9 +112,9 @@ async def _talk(client: Client, found: Opened, asker: Asker, teller: "Teller") -
 
 async def watch(one: Looked, screen: Screen) -> int:
     """Show the newest turn and what comes, until somebody has seen enough."""
-    title = one_line(one.session.title or one.session.id)
+    title = flat(one.session.title or one.session.id)
     said = f"{title} · {one.model} · watching; Ctrl-C leaves, the session goes on"
-    screen.line(screen.paint.dim(one_line(said)))
+    screen.line(screen.paint.dim(flat(said)))
     seeing = asyncio.ensure_future(_see(one, screen))
     gone = False
 
@@ -139,7 +139,7 @@ async def _see(one: Looked, screen: Screen) -> None:
         async for record in records:
             show(screen, record)
             if isinstance(record.event, ApprovalAsked):
-                words = f"    {one_line(record.event.call.name)} waits for somebody's answer"
+                words = f"    {flat(record.event.call.name)} waits for somebody's answer"
                 screen.line(screen.paint.dim(words))
 
 
@@ -188,6 +188,6 @@ class Teller:
 
     def __call__(self, text: str) -> None:
         screen, asked = self._screen, self._screen.is_prompting
-        screen.line(screen.paint.dim(f"· {one_line(text)}"))
+        screen.line(screen.paint.dim(f"· {flat(text)}"))
         if asked and self.room is not None and self.room.on_end is not None:
             self.room.on_end()

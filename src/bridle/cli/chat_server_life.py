@@ -23,11 +23,11 @@ from bridle.cli.chat_server_secret import (
     secret_of,
 )
 from bridle.cli.failure import INTERRUPTED
-from bridle.cli.render import one_line
 from bridle.cli.serving_log import logged
 from bridle.cli.style import paint_for
 from bridle.cli.turn import ENDING, on_signals, run
 from bridle.errors import ConfigError
+from bridle.workspace.text import flat
 
 if TYPE_CHECKING:
     from bridle.cli.chat_server_crew import Crew
@@ -167,9 +167,9 @@ def announce(setup: "ChatSetup", flags: dict[str, Any]) -> None:
     rows = _demo_links(setup, base) if flags["demo"] else _entrance(setup, base)
     rows += [
         ("database", "for this demo only" if _is_passing(flags) else _shown(setup)),
-        ("model", one_line(_model(setup))),
+        ("model", flat(_model(setup))),
         ("workers", str(flags["workers"])),
-        ("log", one_line(setup.log)),
+        ("log", flat(setup.log)),
         ("stop", "Ctrl-C" if _is_passing(flags) else "Ctrl-C; everything is kept"),
     ]
     click.echo(f"{paint.bold('bridle')} {__version__} serves a chat on {base}\n")
@@ -205,7 +205,7 @@ def _shown(setup: "ChatSetup") -> str:
 
     if not setup.database:
         return f"as {setup.app} chooses"
-    return one_line(read_url(setup.database).render_as_string(hide_password=True))
+    return flat(read_url(setup.database).render_as_string(hide_password=True))
 
 
 def _model(setup: "ChatSetup") -> str:

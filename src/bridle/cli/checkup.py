@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from bridle import __version__
 from bridle.cli import installation
-from bridle.cli.render import one_line
 from bridle.cli.style import Paint
 from bridle.config import (
     KEY_VARIABLES,
@@ -31,6 +30,7 @@ from bridle.protocols.provider import ProviderInfo
 from bridle.runtime import Choice, find_provider
 from bridle.tools.grep import find_ripgrep
 from bridle.workspace.programs import here
+from bridle.workspace.text import flat
 
 
 class Finding(NamedTuple):
@@ -45,9 +45,9 @@ class Finding(NamedTuple):
 def shown(finding: Finding, paint: Paint, width: int) -> Iterator[str]:
     """A finding as lines; topics take so many columns."""
     mark = {True: paint.green("✓"), False: paint.red("✗"), None: paint.dim("·")}[finding.good]
-    yield f"{mark} {paint.bold(finding.topic.ljust(width))} {one_line(finding.found)}"
+    yield f"{mark} {paint.bold(finding.topic.ljust(width))} {flat(finding.found)}"
     if finding.advice:
-        yield f"  {'':{width}} → {one_line(finding.advice)}"
+        yield f"  {'':{width}} → {flat(finding.advice)}"
 
 
 def report_lines(started: Settings | None = None) -> tuple[str, ...]:

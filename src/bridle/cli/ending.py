@@ -1,10 +1,10 @@
 """How a turn ended, said to a person, and as an exit code."""
 
 from bridle.cli import failure
-from bridle.cli.render import usage_line
+from bridle.cli.event_lines import usage_line
 from bridle.cli.screen import Screen
+from bridle.cli.style import wrapped
 from bridle.cli.turn import Seen
-from bridle.cli.wrap import wrapped
 from bridle.policy import Mode
 from bridle.protocols.session import TurnResult
 

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 
 from msgspec.structs import replace
 
-from bridle.cli.steps import Steps
+from bridle.cli.event_lines import StepCounter
 from bridle.cli.turn import Show, holding_reins
 from bridle.cli.words import person
 from bridle.engine.session import Session
@@ -65,7 +65,7 @@ class Elsewhere:
         self._used = ExecutionMetrics()
         self.hint = ""
         self.stopped = ""
-        self.steps = Steps()
+        self.steps = StepCounter()
 
     async def play(self, parts: tuple[Part, ...], hold: Hold) -> TurnResult:
         """Send the prompt, show its turn, and come back with how it ended.
@@ -148,7 +148,7 @@ class Elsewhere:
             self._await_turn(record, event)
             return None
         self._show(record)
-        self.steps.take(event)
+        self.steps.add(event)
         match event:
             case ResponseCompleted(stop_reason=reason, message=message):
                 calls = message is not None and message.tool_calls

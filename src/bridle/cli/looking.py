@@ -43,7 +43,7 @@ def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
     if as_json and follow:
         raise click.UsageError("--follow tells a story: leave --json out")
     if as_json:
-        from bridle.cli.render import write_json_line
+        from bridle.cli.event_lines import write_json_line
         from bridle.stores.transfer import export_lines
 
         for raw in export_lines(folder, found.id):

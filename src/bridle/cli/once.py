@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from bridle.cli.asking import Asker
 from bridle.cli.below import parked_below, tell_parked_below
 from bridle.cli.ending import code_of, tell_ending, tell_unasked, tell_use
+from bridle.cli.event_lines import json_line, write_json_line
 from bridle.cli.failure import INTERRUPTED, PERMISSION, complain
 from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
 from bridle.cli.parked import carry_on, tell_parked
 from bridle.cli.plan_question import is_question, told
-from bridle.cli.render import json_line, one_line, write_json_line
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup, is_interactive
 from bridle.cli.shape import Shape
@@ -29,6 +29,7 @@ from bridle.messages import Part, Text
 from bridle.protocols.session import TurnResult
 from bridle.protocols.store import Record
 from bridle.stores.locks import describe_owner
+from bridle.workspace.text import flat
 
 
 def run_once(text: str, flags: dict[str, Any]) -> int:
@@ -84,7 +85,7 @@ class Run:
         """The session, held by us: what lies in its inbox is done. Raise `SessionLocked`."""
         provider = self._setup.provider()
         if self._setup.moved:
-            self._screen.line(self._screen.paint.dim(one_line(self._setup.moved)))
+            self._screen.line(self._screen.paint.dim(flat(self._setup.moved)))
         extra: dict[str, Any] = {"on_ask": self._on_ask}
         if self._shape is not None:
             extra["schema"] = self._shape.schema

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from bridle.cli.render import subject_of
+from bridle.cli.event_lines import subject_of
 from bridle.cli.style import cut
 from bridle.engine.grants import covered_calls
 from bridle.messages import ToolCall

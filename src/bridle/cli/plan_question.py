@@ -7,12 +7,10 @@ the question itself. Reads no lines and shows nothing.
 
 import re
 
-from bridle.cli.render import one_line
-from bridle.cli.style import Paint, cells
-from bridle.cli.wrap import wrapped
+from bridle.cli.style import Paint, cells, wrapped
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import Answer
-from bridle.workspace.text import neutral
+from bridle.workspace.text import flat, neutral
 
 PLAN, ASK = "exit_plan_mode", "ask_user"
 _GO = "[y] yes  [y WORDS] yes, with changes  [n] no  or say what is wrong with it"
@@ -40,7 +38,7 @@ def told(asked: ApprovalAsked, paint: Paint, width: int = 200) -> str:
     head = f"{paint.yellow('?')} {paint.bold('A question for you')}"
     lines = [head, *_marked(str(arguments.get("question", "")), paint, width)]
     for number, option in enumerate(_options(asked), 1):
-        lines.append(f"  {paint.cyan(f'{number}.')} {one_line(option)}")
+        lines.append(f"  {paint.cyan(f'{number}.')} {flat(option)}")
     return "\n".join(lines)
 
 

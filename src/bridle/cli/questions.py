@@ -8,13 +8,13 @@ import asyncio
 from contextlib import suppress
 
 from bridle.cli.asking import Asker
-from bridle.cli.render import one_line
 from bridle.cli.screen import Screen
 from bridle.cli.words import person
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked, TurnEnded, TurnParked
 from bridle.protocols.session import Conversation
 from bridle.protocols.store import Record
+from bridle.workspace.text import flat
 
 
 class Questions:
@@ -103,6 +103,6 @@ class Questions:
 
     def _complain(self, error: AgentError) -> None:
         paint = self._screen.paint
-        self._screen.line(paint.yellow(f"  {one_line(error.message)}"))
+        self._screen.line(paint.yellow(f"  {flat(error.message)}"))
         if error.hint:
-            self._screen.line(paint.dim(f"  {one_line(error.hint)}"))
+            self._screen.line(paint.dim(f"  {flat(error.hint)}"))

@@ -60,7 +60,7 @@ def _decided(
 
 def changes(found: "Sequence[PastDecision]", paint: Paint, width: int) -> Iterator[str]:
     """What would change, the like together: from what to what, how often, and why."""
-    from bridle.cli.render import subject_of
+    from bridle.cli.event_lines import subject_of
     from bridle.messages import ToolCall
 
     alike: dict[tuple[str, ...], list[PastDecision]] = {}

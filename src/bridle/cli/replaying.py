@@ -191,7 +191,7 @@ def turn_lines(turn: "ReplayedTurn", paint: Paint, width: int) -> Iterator[str]:
 
 
 def _call_lines(call: "CallComparison", paint: Paint, width: int) -> Iterator[str]:
-    from bridle.cli.render import subject_of
+    from bridle.cli.event_lines import subject_of
     from bridle.messages import ToolCall
 
     mark, colour = {

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from bridle.cli.asking import Asker
 from bridle.cli.ending import tell_ending, tell_unasked, tell_use
+from bridle.cli.event_lines import letter_line
 from bridle.cli.questions import Questions
-from bridle.cli.render import letter_line, one_line
 from bridle.cli.screen import Screen
 from bridle.cli.turn import Watch
 from bridle.engine.session import Session
@@ -22,6 +22,7 @@ from bridle.events import ApprovalAsked, PromptReceived
 from bridle.protocols.session import Conversation, TurnResult
 from bridle.protocols.store import Record
 from bridle.tui.house import House
+from bridle.workspace.text import flat
 
 _SOON = 1.0  # seconds
 T = TypeVar("T")
@@ -56,13 +57,13 @@ class Room:
         """Model, mode and folder."""
         house, place = self.house, self.house.place
         where = f"{place.workspace} · {place.server}" if place.server else place.workspace
-        return one_line(f"{house.model} · mode {house.mode} · {where}")
+        return flat(f"{house.model} · mode {house.mode} · {where}")
 
     async def enter(self, seen: int | None = None) -> None:
         """Be in the session that was asked for, and show what comes after record `seen`."""
         await self.house.enter()
         for line in self.house.remarks():
-            self.screen.line(self.screen.paint.dim(one_line(line)))
+            self.screen.line(self.screen.paint.dim(flat(line)))
         await self._begin(self.house.seen if seen is None else seen)
 
     async def leave(self) -> None:
@@ -167,7 +168,7 @@ class Room:
 
     async def _previewed(self, asked: ApprovalAsked) -> str:
         lines = await self.house.preview_rule(self.session.id, asked)
-        return "\n".join(f"  {one_line(line)}" for line in lines)
+        return "\n".join(f"  {flat(line)}" for line in lines)
 
     async def _begin(self, seen: int) -> None:
         session = self.session

@@ -10,11 +10,10 @@ from typing import TextIO
 
 from msgspec.structs import replace
 
-from bridle.cli import render
-from bridle.cli.milestone import milestones, retry_line, trace_line
-from bridle.cli.style import Paint, cut, erasing, erasing_above, paint_for, width_of
+from bridle.cli import event_lines
+from bridle.cli.event_lines import notice_lines, retry_line, trace_line
+from bridle.cli.style import Paint, Wrap, cut, erasing, erasing_above, paint_for, width_of
 from bridle.cli.words import person
-from bridle.cli.wrap import Wrap
 from bridle.events import (
     AgentActivity,
     ApprovalAnswered,
@@ -34,8 +33,8 @@ from bridle.events import (
 )
 from bridle.messages import ToolCall
 from bridle.protocols.store import Record
-from bridle.tui.blocks_notices import ENDS_RETRY
-from bridle.workspace.text import answered_words, is_unheard, neutral
+from bridle.tui.labels import ENDS_RETRY
+from bridle.workspace.text import answered_words, flat, is_unheard, neutral
 
 
 class _Nowhere(StringIO):
@@ -197,9 +196,9 @@ class Screen:
             case ToolResultEvent():
                 return self._result(event)
             case PromptReceived(letter=letter) if letter:
-                return [render.letter_line(event, paint, width, self.me)]
+                return [event_lines.letter_line(event, paint, width, self.me)]
             case TodosChanged(todos=todos):
-                return render.todo_lines(todos, paint, width)
+                return event_lines.todo_lines(todos, paint, width)
             case ApprovalAsked():
                 return self._asked(event)
             case ApprovalAnswered():
@@ -207,7 +206,7 @@ class Screen:
             case TraceEvent():
                 return [line for line in [trace_line(event, paint, width)] if line]
             case _:
-                return self._activity(event) or milestones(event, paint, self._name, self.me)
+                return self._activity(event) or notice_lines(event, paint, self._name, self.me)
 
     def _activity(self, event: Event) -> list[str]:
         """An agent's call says more; one that makes none is seen to work all the same."""
@@ -219,20 +218,20 @@ class Screen:
         if not event.tool_name or self._open or doing == self._doing:
             return []
         self._doing = doing
-        return [*self._aside(), render.activity_line(event, self.paint, self.width)]
+        return [*self._aside(), event_lines.activity_line(event, self.paint, self.width)]
 
     def _progress(self, event: ToolOutputDelta) -> list[str]:
         """What a child session does, as its parent hears of it; other tools show their results."""
         call = self._open.get(event.call_id)
         if call is None or call.name != "task":
             return []
-        whose = f"{cut(render.subject_of(call), 24)}: " if self._several else ""
-        lines = (f"{whose}{render.one_line(one)}" for one in event.text.splitlines())
+        whose = f"{cut(event_lines.subject_of(call), 24)}: " if self._several else ""
+        lines = (f"{whose}{flat(one)}" for one in event.text.splitlines())
         return [self.paint.dim(f"    {cut(line, self.width - 4)}") for line in lines]
 
     def _asked(self, asked: ApprovalAsked) -> list[str]:
         if self.on_asked is None:
-            return [render.asked_line(asked, self.paint, self.width)]
+            return [event_lines.asked_line(asked, self.paint, self.width)]
         self.on_asked(asked)
         return []
 
@@ -244,15 +243,15 @@ class Screen:
         if is_unheard(answer):
             self._unheard[answer.call_id] = answered_words(answer)
             return []  # the line of its result says it
-        return [render.answered_line(answer, self.paint, self.width, self.me)]
+        return [event_lines.answered_line(answer, self.paint, self.width, self.me)]
 
     def _call(self, call: ToolCall) -> list[str]:
         self._several = bool(self._open)
         self._open[call.id] = call
         known, self._doing = self._doing, ("", "")
-        if known == (call.name, render.subject_of(call)):
+        if known == (call.name, event_lines.subject_of(call)):
             return self._aside()  # its agent was seen to work with it
-        return [*self._aside(), render.call_line(call, self.paint, self.width)]
+        return [*self._aside(), event_lines.call_line(call, self.paint, self.width)]
 
     def _name(self, call_id: str) -> str:
         call = self._open.get(call_id)
@@ -260,11 +259,11 @@ class Screen:
 
     def _result(self, event: ToolResultEvent) -> list[str]:
         call = self._open.pop(event.output.call_id, None)
-        name = f"{call.name} {render.subject_of(call)}" if call and self._several else ""
+        name = f"{call.name} {event_lines.subject_of(call)}" if call and self._several else ""
         why = self._unheard.pop(event.output.call_id, event.output.text)
         output = replace(event.output, text=why)
         command = str(call.arguments.get("command", "")) if call else ""
-        return render.result_lines(output, self.paint, self.width, of=name, command=command)
+        return event_lines.result_lines(output, self.paint, self.width, of=name, command=command)
 
     def _say(self, text: str) -> None:
         if not self._live:

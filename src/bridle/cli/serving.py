@@ -19,7 +19,6 @@ from bridle.cli.browsing import entrance_file
 from bridle.cli.failure import INTERRUPTED, complain
 from bridle.cli.offer import offer_of
 from bridle.cli.opening import FACE, opening
-from bridle.cli.render import one_line
 from bridle.cli.serve import server_folder
 from bridle.cli.serving_log import logged
 from bridle.cli.setup import Setup
@@ -31,6 +30,7 @@ from bridle.config import Settings, state_folder
 from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.server import check_installed
 from bridle.stores.reader import SessionFolder
+from bridle.workspace.text import flat
 
 if TYPE_CHECKING:
     from bridle.server.limits import Limits
@@ -221,12 +221,12 @@ def announce(setup: Setup, base: str, link: str, model: str, flags: dict[str, An
         ("open", paint.cyan(link)),
         *(("", paint.cyan(link.replace(base, f"https://{name}", 1))) for name in flags["allowed"]),
         ("", paint.dim("signs you in once, within 15 minutes; `--show-token` prints your token")),
-        ("folders", one_line(folders[0])),
-        *(("", one_line(folder)) for folder in folders[1:]),
+        ("folders", flat(folders[0])),
+        *(("", flat(folder)) for folder in folders[1:]),
         *(chat if flags["chat"] else ()),
-        ("model", one_line(model)),
+        ("model", flat(model)),
         ("mode", f"{setup.settings.mode} · sandbox {_sandbox(setup)}"),
-        ("log", one_line(str(server_folder() / LOG))),
+        ("log", flat(str(server_folder() / LOG))),
         ("stop", "Ctrl-C; sessions are kept"),
     ]
     click.echo(f"{paint.bold('bridle')} {__version__} serves {base}\n")
@@ -242,4 +242,4 @@ def _sandbox(setup: Setup) -> str:
     try:
         return probe(setup.settings.sandbox).level
     except ConfigError as error:
-        return one_line(error.message)
+        return flat(error.message)

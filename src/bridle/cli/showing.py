@@ -13,11 +13,11 @@ from pathlib import Path
 
 from bridle.cli import demo_story
 from bridle.cli.asking import shown_text
+from bridle.cli.event_lines import usage_line
 from bridle.cli.failure import DONE, FAILED, complain
-from bridle.cli.render import usage_line
 from bridle.cli.screen import Screen
+from bridle.cli.style import wrapped
 from bridle.cli.turn import Watch, run
-from bridle.cli.wrap import wrapped
 from bridle.engine.session import Session
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, TurnResult

@@ -2,14 +2,13 @@
 
 from bridle.cli.asking import answer_of, choices_of, shown_text
 from bridle.cli.failure import complain
-from bridle.cli.render import one_line
 from bridle.cli.room import Room
 from bridle.cli.slash_sessions import Act, number, say
 from bridle.cli.style import Paint, cut
 from bridle.errors import AgentError, SessionBusy
 from bridle.protocols.session import Answer
 from bridle.tui.house import Asked, Undone
-from bridle.workspace.text import neutral, quantity
+from bridle.workspace.text import flat, neutral, quantity
 
 _SIGNS = {"comes back": "+", "goes": "-", "changes back": "~"}
 
@@ -19,7 +18,7 @@ async def _undo(room: Room, rest: str) -> None:
     for told in undo_lines(shown, room.screen.paint):
         room.screen.line(told)
     if shown.clashes:
-        files = ", ".join(one_line(one) for one in shown.clashes[:3])
+        files = ", ".join(flat(one) for one in shown.clashes[:3])
         raise SessionBusy(
             f"nothing was changed: {files} changed since",
             hint="Undo the later turns first, or put those files back by hand.",
@@ -40,13 +39,13 @@ def undo_lines(shown: Undone, paint: Paint) -> list[str]:
     lines = [paint.bold(f"undo turn {shown.turn}")]
     for path, how, diff in shown.files:
         sign = _SIGNS.get(how, "~")
-        lines.append(f"  {colours[sign](sign)} {one_line(path)}" + paint.dim(f"  {one_line(how)}"))
+        lines.append(f"  {colours[sign](sign)} {flat(path)}" + paint.dim(f"  {flat(how)}"))
         for line in diff.splitlines()[:40]:
             colour = {"+": paint.green, "-": paint.red}.get(line[:1], paint.dim)
             lines.append("      " + colour(cut(neutral(line, keep="\t"), 200)))
     if not shown.files and not shown.clashes:
         lines.append("  everything stands as it would be put back")
-    lines += [paint.dim(f"  not covered: {one_line(word)}") for word in shown.uncovered]
+    lines += [paint.dim(f"  not covered: {flat(word)}") for word in shown.uncovered]
     return lines
 
 
@@ -56,8 +55,8 @@ async def _approvals(room: Room, rest: str) -> None:
     if not found:
         room.screen.line("No question waits for an answer.")
     for place, one in enumerate(found, 1):
-        title = one_line(one.title) or "(no prompt)"
-        head = f"{place} of {len(found)} · {title} · {one_line(one.session_id)}"
+        title = flat(one.title) or "(no prompt)"
+        head = f"{place} of {len(found)} · {title} · {flat(one.session_id)}"
         room.screen.line(room.screen.paint.cyan(head))
         answer = await _asked(room, one)
         if answer is None:
@@ -83,7 +82,7 @@ async def _asked(room: Room, one: Asked) -> Answer | None:
         if answer.scope != "rule":
             return answer
         for told in await room.house.preview_rule(one.session_id, asked):
-            screen.line(f"  {one_line(told)}")
+            screen.line(f"  {flat(told)}")
         line = await room.asker.line("  write this rule? [y/N] ")
         if line is not None and line.strip().lower() in ("y", "yes"):
             return Answer(True, "rule", rule=asked.proposal)

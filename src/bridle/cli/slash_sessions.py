@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from bridle.cli.progress import size_of
-from bridle.cli.render import one_line
 from bridle.cli.room import Room
 from bridle.cli.screen import Screen
 from bridle.cli.sessions import when
@@ -15,6 +14,7 @@ from bridle.cli.style import cut
 from bridle.cli.words import check_text, person
 from bridle.policy import MODES
 from bridle.tui.house import Listed
+from bridle.workspace.text import flat
 
 Act = Callable[[Room, str], Awaitable[None]]
 _NEWEST = 10
@@ -43,22 +43,22 @@ def line_of(one: Listed, screen: Screen) -> str:
     state = f"asks {one.waiting}" if one.waiting else "" if one.state == "done" else one.state
     room = max(10, screen.width - len(one.id) - 30)
     below = "↳ " if one.parent else ""  # a task of another session
-    title = cut(below + (one_line(one.title) or "(no prompt)"), room)
-    known = f"{paint.cyan(one_line(one.id))}  {when(one.updated_at)}"
-    return f"{known}  {paint.yellow(one_line(state).ljust(7))}  {title}"
+    title = cut(below + (flat(one.title) or "(no prompt)"), room)
+    known = f"{paint.cyan(flat(one.id))}  {when(one.updated_at)}"
+    return f"{known}  {paint.yellow(flat(state).ljust(7))}  {title}"
 
 
 async def _resume(room: Room, rest: str) -> None:
     await room.moving(room.house.resume(rest))
     title = room.session.title or room.session.id
-    say(room, f"taken up again: {one_line(title)}")
+    say(room, f"taken up again: {flat(title)}")
     await room.carry_on()
 
 
 async def _model(room: Room, rest: str) -> None:
     if rest:
         await room.moving(room.house.change_model(rest))
-    room.screen.line(one_line(room.house.model))
+    room.screen.line(flat(room.house.model))
     if not rest and room.asker.lines.is_terminal:
         others = [one for one in await room.house.models() if not one.chosen and not one.why_not]
         for one in others[:_MODELS]:
@@ -68,7 +68,7 @@ async def _model(room: Room, rest: str) -> None:
 async def _agent(room: Room, rest: str) -> None:
     if rest:
         await room.moving(room.house.change_agent(rest))
-    room.screen.line(one_line(room.house.agent))
+    room.screen.line(flat(room.house.agent))
 
 
 async def _mode(room: Room, rest: str) -> None:
@@ -103,7 +103,7 @@ async def _compact(room: Room, rest: str) -> None:
 
 async def _rename(room: Room, rest: str) -> None:
     await room.house.rename(room.session.id, check_text(rest, "the title"))
-    say(room, f"renamed: {one_line(rest)}")
+    say(room, f"renamed: {flat(rest)}")
 
 
 async def _search(room: Room, rest: str) -> None:
@@ -111,11 +111,11 @@ async def _search(room: Room, rest: str) -> None:
     found = await room.house.search(check_text(rest, "the words"))
     for session_id, hits in groupby(found, lambda one: one.session_id):
         several = list(hits)
-        title = cut(one_line(several[0].title) or "(no prompt)", max(10, width - 40))
-        room.screen.line(f"{paint.bold(title)}  {paint.cyan(one_line(session_id))}")
+        title = cut(flat(several[0].title) or "(no prompt)", max(10, width - 40))
+        room.screen.line(f"{paint.bold(title)}  {paint.cyan(flat(session_id))}")
         for one in several:
-            mark = f"#{one.seq} {one_line(one.kind)}".rstrip()
-            text = cut(one_line(one.text), max(20, width - len(mark) - 4))
+            mark = f"#{one.seq} {flat(one.kind)}".rstrip()
+            text = cut(flat(one.text), max(20, width - len(mark) - 4))
             room.screen.line(f"  {paint.dim(mark)}  {text}")
     if not found:
         room.screen.line("nothing was found")
@@ -129,14 +129,14 @@ async def _export(room: Room, rest: str) -> None:
 
 def say(room: Room, text: str) -> None:
     """A line of our own."""
-    room.screen.line(room.screen.paint.dim(one_line(text)))
+    room.screen.line(room.screen.paint.dim(flat(text)))
 
 
 def number(text: str, command: str) -> int:
     """A whole number from 1 on."""
     if not text.isdecimal() or not 0 < int(text[:9]) == int(text):
         raise click.UsageError(
-            f"{command} takes a whole number from 1 to 999999999, and not {one_line(text[:40])}"
+            f"{command} takes a whole number from 1 to 999999999, and not {flat(text[:40])}"
             f"\nFor example: {command} 2"
         )
     return int(text)

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from bridle.cli import render
-from bridle.cli.milestone import milestones, trace_line
-from bridle.cli.steps import Steps
-from bridle.cli.style import Paint, cut
-from bridle.cli.wrap import wrapped
+from bridle.cli import event_lines
+from bridle.cli.event_lines import StepCounter, notice_lines, trace_line
+from bridle.cli.style import Paint, cut, wrapped
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -31,12 +29,12 @@ from bridle.events import (
 from bridle.messages import Message, ToolOutput, outcome_of
 from bridle.protocols.store import Record, SessionSummary
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.text import answered_words, is_unheard, neutral, quantity
+from bridle.workspace.text import answered_words, flat, is_unheard, neutral, quantity
 
 
 def heading(found: SessionSummary, path: str, paint: Paint) -> Iterator[str]:
     """Which session this is."""
-    yield paint.bold(render.one_line(found.title) or render.one_line(found.id))
+    yield paint.bold(flat(found.title) or flat(found.id))
     for name, value in (
         ("session", found.id),
         ("tags", ", ".join(found.tags)),
@@ -45,7 +43,7 @@ def heading(found: SessionSummary, path: str, paint: Paint) -> Iterator[str]:
         ("log", path),
     ):
         if value:
-            yield paint.dim(f"{name:8} {render.one_line(value)}")
+            yield paint.dim(f"{name:8} {flat(value)}")
 
 
 class Story:
@@ -58,7 +56,7 @@ class Story:
         self._me = me  # whose deeds need no name
         self._turn = ExecutionMetrics()
         self._all = ExecutionMetrics()
-        self._steps = Steps()
+        self._steps = StepCounter()
         self._more = 0  # steps that agents have not counted one by one
         self._asked: dict[str, ApprovalAsked] = {}
         self._waiting: dict[int, PromptReceived] = {}
@@ -70,23 +68,23 @@ class Story:
     def lines(self, record: Record) -> Iterator[str]:
         """What is to be read of one record; often nothing."""
         event, paint, width = record.event, self._paint, self._width
-        self._steps.take(event)
+        self._steps.add(event)
         match event:
             case SessionStarted() if event.resumed and event.mode != "cli":
-                yield paint.dim(f"  ─ taken up again, {render.one_line(record.timestamp)}")
+                yield paint.dim(f"  ─ taken up again, {flat(record.timestamp)}")
             case PromptReceived() | MessageAdded():
                 yield from self._prompts(record.seq, event)
             case ResponseCompleted(message=Message() as message):
                 yield from self._reply(message)
             case ApprovalAsked():
                 self._asked[event.call.id] = event
-                yield render.asked_line(event, paint, width)
+                yield event_lines.asked_line(event, paint, width)
             case ApprovalAnswered():
                 self._asked.pop(event.call_id, None)
                 if is_unheard(event):  # the line of its result says it
                     self._unheard[event.call_id] = answered_words(event)
                 else:
-                    yield render.answered_line(event, paint, width, self._me)
+                    yield event_lines.answered_line(event, paint, width, self._me)
             case TraceEvent():
                 yield from filter(None, [trace_line(event, paint, width)])
             case _:
@@ -97,15 +95,15 @@ class Story:
         paint = self._paint
         unknown = f"runs now, in {holder}" if holder else "has no result: nobody knows what it did"
         for name in self._begun.values():
-            yield f"  {paint.yellow('?')} {render.one_line(name)} was begun and {unknown}"
+            yield f"  {paint.yellow('?')} {flat(name)} was begun and {unknown}"
         for prompt in self._waiting.values():
-            said = render.one_line(prompt.content)
+            said = flat(prompt.content)
             yield cut(f"  {paint.yellow('…')} waits to be sent to the model: {said}", self._width)
         for asked in self._asked.values():
-            said = f"{render.one_line(asked.call.name)} waits for an answer: bridle approvals list"
+            said = f"{flat(asked.call.name)} waits for an answer: bridle approvals list"
             yield f"  {paint.yellow('?')} {said}"
         yield ""
-        used = render.usage_line(self._all, self._all.invocations + self._more)
+        used = event_lines.usage_line(self._all, self._all.invocations + self._more)
         yield f"{paint.bold('in all')}  {used}"
 
     def _rest(self, record: Record) -> Iterator[str]:
@@ -116,19 +114,19 @@ class Story:
             case ToolResultEvent(output=output):
                 yield from self._result(output)
             case TodosChanged(todos=todos):
-                yield from render.todo_lines(todos, paint, width)
+                yield from event_lines.todo_lines(todos, paint, width)
             case UsageReported(usage=usage, cost=cost):
                 self._turn = self._turn.plus(usage, cost)
                 self._all = self._all.plus(usage, cost)
             case TurnEnded():
-                yield from filter(None, [render.end_line(event, paint)])
-                used = render.usage_line(self._turn, self._steps.count)
+                yield from filter(None, [event_lines.end_line(event, paint)])
+                used = event_lines.usage_line(self._turn, self._steps.count)
                 self._more += max(0, self._steps.count - self._turn.invocations)
                 yield paint.dim(f"  {used} · #{record.seq}")
                 self._settle()
             case _:
                 name_of = self._begun.get
-                yield from milestones(event, paint, lambda call: name_of(call, ""), self._me)
+                yield from notice_lines(event, paint, lambda call: name_of(call, ""), self._me)
                 if isinstance(event, Forked | Rewound):
                     self._settle()
                 if isinstance(event, Forked):  # what was paid there is not this session's
@@ -137,7 +135,7 @@ class Story:
     def _settle(self) -> None:
         """Nothing that was asked or begun before is open any more."""
         self._turn = ExecutionMetrics()
-        self._steps.clear()
+        self._steps = StepCounter()
         self._asked.clear()
         self._begun.clear()
 
@@ -146,14 +144,14 @@ class Story:
         self._asked.pop(output.call_id, None)
         self._count_call()
         if outcome_of(output) == "unknown":
-            name = render.one_line(output.name) or "the call"
+            name = flat(output.name) or "the call"
             yield f"  {self._paint.yellow('?')} {name}: unknown, no result was ever recorded"
         else:
             name = self._calls.get(output.call_id, "")
             why = self._unheard.pop(output.call_id, output.text)
             output = replace(output, text=why)
             command = self._commands.get(output.call_id, "")
-            yield from render.result_lines(
+            yield from event_lines.result_lines(
                 output, self._paint, self._width, of=name, command=command
             )
 
@@ -174,11 +172,7 @@ class Story:
     def _prompt(self, event: PromptReceived) -> Iterator[str]:
         yield ""
         first, *rest = neutral(event.content).split("\n")
-        by = (
-            ""
-            if event.by in ("me", self._me)
-            else self._paint.dim(f" ({render.one_line(event.by)})")
-        )
+        by = "" if event.by in ("me", self._me) else self._paint.dim(f" ({flat(event.by)})")
         yield f"{self._paint.cyan('❯')} {self._paint.bold(first)}{by}"
         yield from (f"  {self._paint.bold(line)}" for line in rest)
         media = sum(part.__struct_config__.tag in ("image", "file") for part in event.parts)
@@ -193,6 +187,6 @@ class Story:
         calls = message.tool_calls
         several = calls if len(calls) > 1 else ()
         self._commands = {one.id: str(one.arguments.get("command", "")) for one in calls}
-        self._calls = {call.id: f"{call.name} {render.subject_of(call)}" for call in several}
+        self._calls = {call.id: f"{call.name} {event_lines.subject_of(call)}" for call in several}
         for call in calls:
-            yield render.call_line(call, self._paint, self._width)
+            yield event_lines.call_line(call, self._paint, self._width)

@@ -86,11 +86,11 @@ def pieces_of(folder: "SessionFolder", found: "SessionSummary", form: str) -> It
                 shown(done, found.size)
                 yield line
         else:
-            from bridle.cli.milestone import milestones
+            from bridle.cli.event_lines import notice_lines
             from bridle.cli.style import Paint
             from bridle.stores.markdown import to_markdown
 
-            told = to_markdown(found, folder.read(found.id), lambda one: milestones(one, Paint()))
+            told = to_markdown(found, folder.read(found.id), lambda one: notice_lines(one, Paint()))
             for text in told:
                 yield text.encode("utf-8", "backslashreplace")
 

@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from bridle.cli.question import body, history, offered, to_answer, why
-from bridle.cli.render import one_line
 from bridle.cli.style import Paint
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, YES, Answer
-from bridle.workspace.text import session_words
+from bridle.workspace.text import flat, session_words
 
 _NUMBERS = re.compile(r"\d{1,4}(?:\s*-\s*\d{1,4})?(?:[\s,]+\d{1,4}(?:\s*-\s*\d{1,4})?)*")
 _WORDS = "or type what to do instead, which denies all of them"
@@ -25,7 +24,7 @@ def questions(
     if alike:
         lines += why(several[0], paint, width)
     for number, (one, before) in enumerate(zip(several, befores, strict=True), 1):
-        lines.append(f"  {paint.yellow(f'{number}.')} {paint.bold(one_line(one.call.name))}")
+        lines.append(f"  {paint.yellow(f'{number}.')} {paint.bold(flat(one.call.name))}")
         if not alike:
             lines += why(one, paint, width)
         lines += body(one, paint, width, before)

@@ -63,10 +63,10 @@ def _tell_json(folder: "SessionFolder", session_id: str, depth: int, turn: int) 
 
 
 def _tell(folder: "SessionFolder", found: "SessionSummary", depth: int, turn: int) -> None:
-    from bridle.cli.render import one_line
     from bridle.cli.trace_lines import Lines
     from bridle.cli.trace_reading import Reading
     from bridle.stores.locks import describe_owner
+    from bridle.workspace.text import flat
 
     paint, width = paint_for(sys.stdout), min(_WIDEST, width_of(sys.stdout))
     lines = Lines(paint, width, runs=bool(describe_owner(folder.path(found.id))))
@@ -75,8 +75,8 @@ def _tell(folder: "SessionFolder", found: "SessionSummary", depth: int, turn: in
     told = False
     for branch in reading.branches():
         if not told:
-            title = one_line(found.title)
-            click.echo(f"{paint.cyan(one_line(found.id))}  {title}"[: width * 2].rstrip())
+            title = flat(found.title)
+            click.echo(f"{paint.cyan(flat(found.id))}  {title}"[: width * 2].rstrip())
             click.echo(lines.head())
             told = True
         for line in below.lines(branch, 0, None, (found.id,)):

@@ -2,12 +2,11 @@
 
 from msgspec import Struct
 
-from bridle.cli.render import one_line
 from bridle.cli.style import Paint, cells, cut
 from bridle.cli.trace_reading import Branch, Totals
 from bridle.engine.trace import Span
 from bridle.usage import ExecutionMetrics, format_cost
-from bridle.workspace.text import quantity
+from bridle.workspace.text import flat, quantity
 
 _BAR = 24  # columns
 _WIDE = 100  # columns from which on there is room for it
@@ -114,7 +113,7 @@ class Lines:
         if span.stop_reason not in (*_QUIET, *words, "error"):
             words.append(span.stop_reason)
         if span.error:
-            words.append(one_line(span.error))
+            words.append(flat(span.error))
         if span.retries:
             words.append(quantity(span.retries, "retry", "retries"))
         return ", ".join(words)
@@ -123,12 +122,12 @@ class Lines:
 def _name(span: Span) -> str:
     if span.kind == "model":
         what = {"title": "a title: ", "summary": "a summary: "}.get(span.detail, "")
-        return one_line(f"{what}{span.model or 'the model'}")
+        return flat(f"{what}{span.model or 'the model'}")
     if span.kind == "mark":
-        return one_line(f"· {span.name} {span.detail}".rstrip())
+        return flat(f"· {span.name} {span.detail}".rstrip())
     if span.kind in ("turn", "task") and span.detail not in ("", "loop"):
-        return one_line(f"{span.name} by {span.detail}")
-    return one_line(span.name)
+        return flat(f"{span.name} by {span.detail}")
+    return flat(span.name)
 
 
 def _cost(used: ExecutionMetrics) -> str:

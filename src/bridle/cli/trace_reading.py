@@ -10,12 +10,13 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from bridle.cli.render import one_line, subject_of
+from bridle.cli.event_lines import subject_of
 from bridle.engine.trace import Span, Tracing
 from bridle.errors import AgentError
 from bridle.messages import ToolCall
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import SessionFolder
+from bridle.workspace.text import flat
 
 MOST = 2_000  # spans of one turn that are shown; the others are counted
 DEEPEST = 8  # sessions below sessions; there are never so many, but a log can say anything
@@ -119,8 +120,8 @@ def _level(span: Span) -> int:
 
 def _about(span: Span) -> str:
     if isinstance(span.asked, ToolCall):
-        return one_line(subject_of(span.asked)[:_ABOUT])
-    return one_line(span.asked[:_ABOUT]) if isinstance(span.asked, str) else ""
+        return flat(subject_of(span.asked)[:_ABOUT])
+    return flat(span.asked[:_ABOUT]) if isinstance(span.asked, str) else ""
 
 
 class Flat:

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, aclosing, contextmanager, suppres
 from types import TracebackType
 from typing import Any, Protocol
 
+from bridle.cli.event_lines import StepCounter
 from bridle.cli.failure import INTERRUPTED
 from bridle.cli.hearing import ENDING as ENDING
 from bridle.cli.hearing import on_signals as on_signals
-from bridle.cli.steps import Steps
 from bridle.errors import StoreFailed
 from bridle.events import (
     Event,
@@ -51,7 +51,7 @@ class Seen(Protocol):
 
     hint: str
     stopped: str
-    steps: Steps
+    steps: StepCounter
 
 
 class Watch:
@@ -72,7 +72,7 @@ class Watch:
         self.on_end: Callable[[], None] | None = None  # a turn is over, whoever began it
         self.hint = ""
         self.stopped = ""
-        self.steps = Steps()
+        self.steps = StepCounter()
 
     async def __aenter__(self) -> "Watch":
         self._records = self._session.subscribe(self._last)  # from now on, not from when it runs
@@ -93,7 +93,7 @@ class Watch:
     async def play(self, prompt: Prompt) -> TurnResult:
         """Send a prompt, show what happens, and come back with the result."""
         self.hint = self.stopped = ""
-        self.steps.clear()
+        self.steps = StepCounter()
         when: When = "queue" if self._session.is_busy else "idle"
         return await self.see(await self._session.send(prompt, when=when))
 
@@ -153,7 +153,7 @@ class Watch:
                     self._news.set_result(None)
 
     def _note(self, event: Event) -> None:
-        self.steps.take(event)
+        self.steps.add(event)
         if isinstance(event, ResponseCompleted):
             self.stopped = event.stop_reason
         elif isinstance(event, TurnEnded | TurnParked):

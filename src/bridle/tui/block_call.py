@@ -12,8 +12,8 @@ from rich.style import Style
 from rich.text import Text
 
 from bridle.tui.blocks import Call
-from bridle.tui.blocks_words import changed_lines
 from bridle.tui.clean import clean, clean_line, spaced
+from bridle.tui.labels import changed_lines
 from bridle.workspace.text import quantity
 
 Line = list[Segment]

@@ -21,7 +21,7 @@ from bridle.protocols.store import Record
 from bridle.tui.blocks import Call, CallState
 from bridle.tui.blocks_reply import Reply
 from bridle.tui.blocks_state import State
-from bridle.tui.blocks_words import diff_of, gist
+from bridle.tui.labels import diff_of, gist
 from bridle.workspace.text import answered_words, shorten
 
 LIVE = 20_000  # characters of what a running tool said that are kept

@@ -31,16 +31,16 @@ from bridle.events import (
 from bridle.protocols.store import Record
 from bridle.tui.blocks import Block, Call, Gone, Notice, Prompt, Said, Thought
 from bridle.tui.blocks_calls import Calls
-from bridle.tui.blocks_notices import (
+from bridle.tui.blocks_reply import Reply
+from bridle.tui.blocks_state import State
+from bridle.tui.blocks_turn import ending_of
+from bridle.tui.labels import (
     ENDS_RETRY,
     files_notices,
     notices_of,
     retry_outcome,
     taken_back,
 )
-from bridle.tui.blocks_reply import Reply
-from bridle.tui.blocks_state import State
-from bridle.tui.blocks_turn import ending_of
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import is_cache
 
@@ -240,7 +240,7 @@ class Fold:
             else:
                 self.state.files[file.path] = "added" if before == "added" else file.how
         told = self._calls.name_of(event.call_id) in _SPEAKING
-        for notice in files_notices(event, told=told):
+        for notice in files_notices(event, is_named=told):
             self.tell(notice)
 
     def _ended(self, event: TurnEnded, record: Record) -> None:

@@ -6,7 +6,7 @@ from bridle.events import ResponseCompleted, TextDelta, ThinkingDelta
 from bridle.messages import Message, Text, Thinking, ToolCall
 from bridle.protocols.store import Record
 from bridle.tui.blocks import Block, Call, Growing, Said, Thought
-from bridle.tui.blocks_words import command_of, subject_of
+from bridle.tui.labels import command_of, subject_of
 
 
 class Reply:

@@ -5,7 +5,7 @@ from datetime import datetime
 from bridle.events import TurnEnded
 from bridle.tui.blocks import Ending, Tone
 from bridle.tui.blocks_state import State
-from bridle.tui.blocks_words import cost_of, duration, tokens
+from bridle.tui.labels import cost_of, duration, tokens
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import ended_words, quantity
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from bridle.errors import SessionError
-from bridle.tui.blocks_words import cost_of
 from bridle.tui.commands import TABLE, Command, command_of
 from bridle.tui.dialogs import TextPage
 from bridle.tui.house import Named
+from bridle.tui.labels import cost_of
 from bridle.tui.obeying_stage import Act, Stage
 from bridle.tui.screen_keys import help_lines
 from bridle.workspace.text import one_line

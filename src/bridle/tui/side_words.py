@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from bridle.tui.blocks_state import State
-from bridle.tui.blocks_words import cost_of, short_number, tokens
 from bridle.tui.clean import clean_line
+from bridle.tui.labels import cost_of, short_number, tokens
 from bridle.workspace.text import quantity
 
 _MARKS = {"pending": ("○", "dim"), "in_progress": ("◐", "accent"), "completed": ("✓", "good")}

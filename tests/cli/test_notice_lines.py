@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bridle.cli import render
-from bridle.cli.milestone import milestones, trace_line
+from bridle.cli import event_lines
+from bridle.cli.event_lines import notice_lines, trace_line
 from bridle.cli.screen import Screen
 from bridle.cli.style import Paint
 from bridle.events import (
@@ -53,7 +53,7 @@ MANY = tuple(FileChange(f"{number}.py") for number in range(8))
     ],
 )
 def test_what_the_person_holds_in_hand_is_told_in_a_line(event: Event, lines: list[str]):
-    assert milestones(event, PLAIN) == lines
+    assert notice_lines(event, PLAIN) == lines
 
 
 @pytest.mark.parametrize(
@@ -95,5 +95,5 @@ def test_files_are_named_once_where_the_result_names_them(tool: str, told: bool)
 def test_a_patch_and_a_plan_are_known_by_what_they_are_about():
     patch = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-1\n+2\n"
     patch += "--- /dev/null\n+++ b/y.py\n@@ -0,0 +1 @@\n+1\n"
-    assert render.subject_of(ToolCall("1", "apply_patch", {"patch": patch})) == "x.py, y.py"
-    assert render.subject_of(ToolCall("1", "exit_plan_mode", {"plan": "\n# A\nb"})) == "# A"
+    assert event_lines.subject_of(ToolCall("1", "apply_patch", {"patch": patch})) == "x.py, y.py"
+    assert event_lines.subject_of(ToolCall("1", "exit_plan_mode", {"plan": "\n# A\nb"})) == "# A"
