@@ -10,7 +10,7 @@ import pytest
 from bridle.protocols.agent import AgentResponse
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
-from bridle.stores.last_run import last_run
+from bridle.stores.session_index import last_run
 
 
 def a_start(model):

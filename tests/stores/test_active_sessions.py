@@ -3,9 +3,8 @@
 import subprocess
 
 from bridle.stores import locks
-from bridle.stores.active_sessions import active_sessions
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reader import SessionFolder
+from bridle.stores.session_index import active_sessions
 from rig import PYTHON, make_engine, run
 
 HOLDER = """
@@ -45,27 +44,23 @@ def test_a_session_that_another_process_holds_is_a_neighbour_in_its_own_folder(s
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     there.mkdir()
-    folder = SessionFolder(state)
 
     def look():
-        return active_sessions(folder, str(here)), active_sessions(folder, str(there))
+        return active_sessions(state, str(here)), active_sessions(state, str(there))
 
     found, pid, (near, far) = held_by_another(state, here, look)
     assert [(one.session_id, one.owner.split(" (")[0]) for one in near] == [
         (found, f"process {pid}")
     ]
     assert far == []
-    assert active_sessions(folder, str(here)) == []
+    assert active_sessions(state, str(here)) == []
 
 
 def test_where_the_system_tells_nothing_the_lock_is_asked(state, tmp_path, monkeypatch):
     monkeypatch.setattr(locks, "LOCK_TABLE", "/nowhere")
-    folder = SessionFolder(state)
-    found, _, near = held_by_another(
-        state, tmp_path, lambda: active_sessions(folder, str(tmp_path))
-    )
+    found, _, near = held_by_another(state, tmp_path, lambda: active_sessions(state, str(tmp_path)))
     assert near == [(found, "another process")]
-    assert active_sessions(folder, str(tmp_path)) == []
+    assert active_sessions(state, str(tmp_path)) == []
 
 
 def test_a_session_is_not_its_own_neighbour(state, tmp_path):
@@ -75,7 +70,7 @@ def test_a_session_is_not_its_own_neighbour(state, tmp_path):
             one, two = await engine.session(), await engine.session()
             for session in (one, two):
                 await session.wait(await session.send("go"))
-            found = active_sessions(store, str(tmp_path), except_id=one.id)
+            found = active_sessions(store.folder, str(tmp_path), except_id=one.id)
             return [one.session_id for one in found], two.id
 
     near, other = run(story())
@@ -83,4 +78,4 @@ def test_a_session_is_not_its_own_neighbour(state, tmp_path):
 
 
 def test_a_folder_without_sessions_has_no_neighbours(tmp_path):
-    assert active_sessions(SessionFolder(tmp_path / "none"), "/") == []
+    assert active_sessions(tmp_path / "none", "/") == []

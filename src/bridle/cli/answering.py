@@ -147,9 +147,9 @@ def _begins(session_id: str, start: str) -> bool:
 def goes_on(session_id: str) -> str:
     """How the turn goes on. A program's own tools are in that program alone."""
     from bridle.cli.find import session_folder
-    from bridle.stores.last_run import last_run
+    from bridle.stores.session_index import last_run
 
-    if last_run(session_folder().path(session_id)).face == "library":
+    if last_run(session_folder().path(session_id)).interface == "library":
         return (
             "only the program that began the session can continue it: "
             f"engine.session({session_id!r}), then session.resume()"

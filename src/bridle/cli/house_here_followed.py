@@ -20,8 +20,8 @@ from bridle.policy import Mode
 from bridle.protocols.session import Answer, Prompt, TurnResult
 from bridle.protocols.store import Record
 from bridle.runtime.gate_mode import is_told, told_mode
-from bridle.stores.last_run import last_run
 from bridle.stores.reader import LogReader, SessionFolder, replay
+from bridle.stores.session_index import last_run
 from bridle.usage import ExecutionMetrics
 
 if TYPE_CHECKING:

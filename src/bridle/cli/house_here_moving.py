@@ -23,7 +23,7 @@ from bridle.protocols.provider import Provider
 from bridle.protocols.session import Conversation
 from bridle.protocols.store import SessionSummary
 from bridle.runtime.gate_mode import tell_mode
-from bridle.stores.last_run import last_run
+from bridle.stores.session_index import last_run
 from bridle.stores.transfer import head_of
 
 

@@ -27,8 +27,8 @@ from bridle.protocols.provider import Provider, RequestConfig
 from bridle.protocols.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
 from bridle.runtime.gate_mode import tell_mode
-from bridle.stores.last_run import LastRun, last_run
 from bridle.stores.reader import SessionFolder
+from bridle.stores.session_index import LastRun, last_run
 from bridle.stores.transfer import is_imported
 from bridle.workspace.text import one_line
 

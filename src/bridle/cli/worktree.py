@@ -20,7 +20,7 @@ from bridle.errors import AgentError
 from bridle.stores.reader import SessionFolder
 
 if TYPE_CHECKING:
-    from bridle.stores.active_sessions import ActiveSession
+    from bridle.stores.session_index import ActiveSession
 
 _FOLDER = "worktrees"
 
@@ -95,10 +95,10 @@ class Beside:
             self._looking.start()
 
     def _look(self, folder: SessionFolder, workspace: str, besides: str) -> None:
-        from bridle.stores.active_sessions import active_sessions
+        from bridle.stores.session_index import active_sessions
 
         with suppress(AgentError, OSError):
-            self._found = active_sessions(folder, workspace, besides)
+            self._found = active_sessions(folder.folder, workspace, besides)
 
     def tell(self) -> None:
         """Say so, once, where another process works on the same files."""

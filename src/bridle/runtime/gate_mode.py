@@ -14,8 +14,7 @@ from pathlib import Path
 from bridle.engine.session import Session
 from bridle.events import Event, TraceEvent
 from bridle.policy import MODES, Mode
-from bridle.stores.log_format import record_types
-from bridle.stores.reader import iter_lines_backward
+from bridle.stores.log_format import iter_lines_backward, record_types
 
 _KIND = "gate"
 _START = record_types("session_start")

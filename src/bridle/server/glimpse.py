@@ -8,8 +8,8 @@ from bridle.errors import AgentError
 from bridle.events import SessionStarted, SettingsChanged, TurnEnded
 from bridle.protocols.store import Record
 from bridle.runtime.agents import LOOP, is_agent
-from bridle.stores.last_run import last_run
 from bridle.stores.reader import SessionFolder, find_records, replay
+from bridle.stores.session_index import last_run
 
 _END = b'"data":{"type":"turn_end"'
 

@@ -24,7 +24,7 @@ from bridle.server.offering import Offer
 from bridle.server.opening import Engines, Wanted
 from bridle.server.refusals import ForbiddenChoice, ServerStopping
 from bridle.server.wanting import Earlier, earlier
-from bridle.stores.last_run import last_run
+from bridle.stores.session_index import last_run
 
 log = logging.getLogger(__name__)
 
@@ -174,7 +174,7 @@ class Holding:
         engine = await self._engines.engine(wanted)
         self.check_taking()
         last = await asyncio.to_thread(last_run, self._ground.folder.path(session_id))
-        session = await engine.session(session_id, keep_turns=last.face == self.face)
+        session = await engine.session(session_id, keep_turns=last.interface == self.face)
         self._keep(session, wanted)
         if why:
             session.emit_with_first_prompt(
@@ -182,7 +182,7 @@ class Holding:
             )
         folder, usual = self._ground.folder, session.limits
         session.set_limits(await asyncio.to_thread(kept_limits, folder, session_id, usual))
-        if last.face == self.face and not session.history.parent:
+        if last.interface == self.face and not session.history.parent:
             await resume_session(
                 session
             )  # what a server has accepted is done, whatever it is taken up for

@@ -15,8 +15,7 @@ from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.marking import Marks
 from bridle.stores.inbox import read_messages
-from bridle.stores.last_run import last_run
-from bridle.stores.session_index import log_entries
+from bridle.stores.session_index import last_run, log_entries
 
 log = logging.getLogger(__name__)
 
@@ -66,14 +65,14 @@ class Recovering:
         """Is its mark of no use? Another server's is its own to look at."""
         if self._holding.get_open(session_id) is not None:
             return False
-        face = last_run(self._ground.folder.path(session_id)).face
+        face = last_run(self._ground.folder.path(session_id)).interface
         return face in ("", self._holding.face)
 
     def _is_left(self, session_id: str) -> bool:
         try:
             self._ground.known(session_id)
             path = self._ground.folder.path(session_id)
-            if last_run(path).face != self._holding.face:
+            if last_run(path).interface != self._holding.face:
                 return False
             history = glimpse(self._ground.folder, session_id).history
             return history.running > 0 or bool(history.waiting or read_messages(path.parent))

@@ -13,7 +13,7 @@ from bridle.runtime.agents import LOOP, is_agent
 from bridle.server.ground import Ground
 from bridle.server.opening import Wanted
 from bridle.server.refusals import OtherWorkspace, UnknownWorkspace
-from bridle.stores.last_run import last_run
+from bridle.stores.session_index import last_run
 from bridle.stores.transfer import is_imported
 
 

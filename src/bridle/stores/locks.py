@@ -2,14 +2,11 @@
 
 import os
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bridle.errors import SessionLocked, UnknownSession
 from bridle.stores.disk import Disk
 from bridle.workspace.fs import READ
-
-if TYPE_CHECKING:
-    from pathlib import Path  # loading it takes as long as a list
 
 LOCK_TABLE = "/proc/locks"
 
@@ -27,7 +24,7 @@ def lock(disk: Disk, handle: int, session_id: str) -> None:
         ) from None
 
 
-def describe_owner(log: "Path") -> str:
+def describe_owner(log: Path) -> str:
     """The process that owns the session of this log, in words; empty if none does."""
     pid = owner_pid(log)
     if pid is None:
@@ -35,7 +32,7 @@ def describe_owner(log: "Path") -> str:
     return f"process {pid}" if pid > 0 else "another process"
 
 
-def owner_pid(log: "Path") -> int | None:
+def owner_pid(log: Path) -> int | None:
     """The process that owns the session of this log; 0 if it has no number here; None if none does.
 
     A process of another container has no number here.
@@ -64,18 +61,13 @@ def is_locked(handle: int) -> bool:
     return False
 
 
-def has_lock_table() -> bool:
-    """Whether the system has a table of locks."""
-    return os.path.exists(LOCK_TABLE)  # noqa: PTH110 - see above
-
-
 def lock_owners() -> dict[tuple[int, int], int]:
     """The process that holds the lock of each locked file, by the file's device and inode.
 
     Empty if the system has no table of locks; 0 for a process of another container.
     """
     try:
-        with open(LOCK_TABLE) as file:  # noqa: PTH123 - see above
+        with open(LOCK_TABLE) as file:  # noqa: PTH123
             lines = [line.split() for line in file]
     except OSError:
         return {}
@@ -110,7 +102,7 @@ def describe_process(pid: int) -> str:
 
 def _program(pid: int) -> str:
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - see above
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
             arguments = file.read(4096).decode("utf-8", "replace")
     except OSError:
         return ""

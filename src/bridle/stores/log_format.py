@@ -9,8 +9,12 @@ line follows the lines before it; `codec` decodes the data.
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple
+
+Read = Callable[[int, int], bytes]  # so many bytes, from this offset on
 
 FORMAT = 1  # the newest format that this version reads; a log names its own in `session_start`
 LOG_NAME = "log.jsonl"
@@ -26,6 +30,8 @@ HEADER = re.compile(
     rb'\{"seq":(\d{1,18}),"timestamp":"([^"\\]{0,64})","data":\{"type":"([a-z_]{1,40})"'
 )
 _MAX_HEADER = 128  # bytes before the data
+_BLOCK = 1 << 20  # bytes that are read at a time, backwards
+_SMALL_BLOCK = 1 << 13  # ... near the end, where most of what is searched for is
 _TYPE = len(b'"data":{"type":"')
 # The number alone: what follows it may be damaged.
 NUMBER = re.compile(rb'\{"seq":(\d{1,18}),"timestamp":"')
@@ -50,9 +56,9 @@ def find_headers(block: bytes, types: tuple[bytes, ...]) -> Iterator[re.Match[by
 
 def find_headers_backward(block: bytes, types: tuple[bytes, ...]) -> Iterator[re.Match[bytes]]:
     """Like `find_headers`, but the last one comes first."""
-    offsets = {data: found for data in types if (found := block.rfind(data)) >= 0}
+    offsets = {data: offset for data in types if (offset := block.rfind(data)) >= 0}
     while offsets:
-        data, offset = max(offsets.items(), key=_offset_of)
+        data, offset = max(offsets.items(), key=itemgetter(1))
         if (header := _header_before(block, offset)) is not None:
             yield header
         offsets[data] = block.rfind(data, 0, offset)
@@ -63,10 +69,6 @@ def find_headers_backward(block: bytes, types: tuple[bytes, ...]) -> Iterator[re
 @lru_cache
 def _pattern(types: tuple[bytes, ...]) -> re.Pattern[bytes]:
     return re.compile(b"|".join(map(re.escape, types)))
-
-
-def _offset_of(found: tuple[bytes, int]) -> int:
-    return found[1]
 
 
 def _header_before(block: bytes, offset: int) -> re.Match[bytes] | None:
@@ -85,11 +87,58 @@ def line_at(block: bytes, offset: int) -> bytes:
     return block[block.rfind(b"\n", 0, offset) + 1 : end or len(block)]
 
 
+class TypedLine(NamedTuple):
+    """The line of a record, with its newline, its type, and where it begins."""
+
+    offset: int
+    type: bytes
+    line: bytes
+
+
+def iter_blocks_backward(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
+    """Blocks of whole lines with their offsets, from the end of the file to its beginning.
+
+    An unfinished last line is left out: it is torn, or being written. So are lines that are too
+    long to be records. Blocks become larger, because what is searched for is mostly near the end.
+    """
+    length, position, at_end, is_too_long = _SMALL_BLOCK, size, True, False
+    rest: list[bytes] = []  # pieces of the line whose beginning has not been read, the last first
+    while position > 0:
+        start = max(0, position - length)
+        data = read(position - start, start)
+        position, length = start, min(length * 4, _BLOCK)
+        if at_end:
+            data = data[: data.rfind(b"\n") + 1]
+            at_end = not data
+        first = data.find(b"\n") + 1 if start else 0
+        if start and not first:
+            rest.append(data)
+            is_too_long = is_too_long or sum(map(len, rest)) > MAX_LINE
+            if is_too_long:
+                rest = []
+            continue
+        last = data.rfind(b"\n") + 1
+        line = b"".join((data[last:], *reversed(rest)))
+        if line and not is_too_long:
+            yield start + last, line
+        if first < last:
+            yield start + first, data[first:last]
+        rest, is_too_long = [data[:first]], False
+
+
+def iter_lines_backward(read: Read, size: int, types: tuple[bytes, ...]) -> Iterator[TypedLine]:
+    """The lines of all records of these types (`record_types`), the newest first."""
+    for offset, block in iter_blocks_backward(read, size):
+        for header in find_headers_backward(block, types):
+            line = line_at(block, header.start())
+            yield TypedLine(offset + header.start(), header[3], line)
+
+
 def stated_hash(line: bytes) -> str:
     """The hash at the end of a line without its newline; empty if there is none."""
-    found = line[-34:-2]
-    whole = line[-TAIL:-34] == HASH_FIELD and line.endswith(b'"}') and HASH.fullmatch(found)
-    return found.decode() if whole else ""
+    digest = line[-34:-2]
+    whole = line[-TAIL:-34] == HASH_FIELD and line.endswith(b'"}') and HASH.fullmatch(digest)
+    return digest.decode() if whole else ""
 
 
 def utc_timestamp(seconds: float | None = None) -> str:

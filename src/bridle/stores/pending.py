@@ -15,8 +15,8 @@ from bridle.errors import StoreFailed
 from bridle.events import ApprovalAnswered, ApprovalAsked, add_request, take_request
 from bridle.protocols.store import Record
 from bridle.stores.inbox import read_messages
-from bridle.stores.log_format import record_types
-from bridle.stores.reader import SessionFolder, decode_line, iter_lines_backward
+from bridle.stores.log_format import iter_lines_backward, record_types
+from bridle.stores.reader import SessionFolder, decode_line
 from bridle.stores.session_index import LogEntry, log_entries
 from bridle.workspace.fs import open_file
 

@@ -49,7 +49,9 @@ from bridle.stores.log_format import (
     MAX_LINE,
     NUMBER,
     SESSION_ID,
-    find_headers_backward,
+    Read,
+    iter_blocks_backward,
+    iter_lines_backward,
     line_at,
     record_types,
     stated_hash,
@@ -57,12 +59,9 @@ from bridle.stores.log_format import (
 from bridle.stores.session_index import list_sessions
 from bridle.workspace.fs import FOLDER, open_file
 
-Read = Callable[[int, int], bytes]  # so many bytes, from this offset on
-
 _LOG = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _BLOCK = 1 << 20
 _LARGE_BLOCK = 1 << 22
-_SMALL_BLOCK = 1 << 13
 _NO_RECORD = 1 << 62  # a number that no record has
 _NEAR = 1 << 17  # bytes; a stretch this short is read and not divided any more
 _MAX_BROKEN = 1000  # damaged lines that are reported one by one
@@ -152,14 +151,6 @@ class LineReader:
         self._pieces, self.unfinished, self._hasher = [], 0, None
 
 
-class FoundLine(NamedTuple):
-    """The line of a record, with its newline, and where it begins."""
-
-    offset: int
-    type: bytes
-    line: bytes
-
-
 class NumberedLine(NamedTuple):
     """A line with its newline, and where it begins. `seq` is 0 if it is not a record."""
 
@@ -196,45 +187,6 @@ def iter_blocks(handle: int, offset: int = 0) -> Iterator[bytes]:
             yield b"".join((*rest, block[:end]))
             rest = []
         rest.append(block[end:])
-
-
-def iter_blocks_backward(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
-    """Blocks of whole lines with their offsets, from the end of the file to its beginning.
-
-    An unfinished last line is left out: it is torn, or being written. So are lines that are too
-    long to be records. Blocks become larger, because what is searched for is mostly near the end.
-    """
-    length, position, at_end, is_too_long = _SMALL_BLOCK, size, True, False
-    rest: list[bytes] = []  # pieces of the line whose beginning has not been read, the last first
-    while position > 0:
-        start = max(0, position - length)
-        data = read(position - start, start)
-        position, length = start, min(length * 4, _BLOCK)
-        if at_end:
-            data = data[: data.rfind(b"\n") + 1]
-            at_end = not data
-        first = data.find(b"\n") + 1 if start else 0
-        if start and not first:
-            rest.append(data)
-            is_too_long = is_too_long or sum(map(len, rest)) > MAX_LINE
-            if is_too_long:
-                rest = []
-            continue
-        last = data.rfind(b"\n") + 1
-        line = b"".join((data[last:], *reversed(rest)))
-        if line and not is_too_long:
-            yield start + last, line
-        if first < last:
-            yield start + first, data[first:last]
-        rest, is_too_long = [data[:first]], False
-
-
-def iter_lines_backward(read: Read, size: int, types: tuple[bytes, ...]) -> Iterator[FoundLine]:
-    """The lines of all records of these types (`record_types`), the newest first."""
-    for offset, block in iter_blocks_backward(read, size):
-        for header in find_headers_backward(block, types):
-            line = line_at(block, header.start())
-            yield FoundLine(offset + header.start(), header[3], line)
 
 
 def decode_line(line: bytes, last: int = 0) -> Record | None:

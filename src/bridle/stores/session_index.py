@@ -1,9 +1,10 @@
-"""List sessions, and find one by the beginning of its id or title.
+"""What can be known of sessions without loading their logs.
 
-Neither the codec nor an event loop is loaded: that would take longer than the rest of `bridle
-sessions list`. The newest sessions are known from the folder alone, and only the logs that are
-shown are opened: a few kilobytes at their beginning and their end. Titles and tags that were
-changed later are copied to `label.json` beside the log.
+List sessions, find one by the beginning of its id or title, see which are active in a workspace,
+and with what a session last ran. Neither the codec nor an event loop is loaded: that would take
+longer than the rest of `bridle sessions list`. The newest sessions are known from the folder alone,
+and only the logs that are shown are opened: a few kilobytes at their beginning and their end.
+Titles and tags that were changed later are copied to `label.json` beside the log.
 """
 
 import json
@@ -12,24 +13,25 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bridle.errors import StoreFailed
+from bridle.stores import locks
 from bridle.stores.log_format import (
     HEADER,
     LOG_NAME,
     SESSION_ID,
+    iter_lines_backward,
     record_types,
     utc_timestamp,
 )
-from bridle.workspace.fs import READ, open_folder, write_file
-
-if TYPE_CHECKING:
-    from pathlib import Path  # loading it takes as long as a list
+from bridle.workspace.fs import READ, open_file, open_folder, write_file
 
 _HEAD_SIZE = 4096  # bytes; a prompt that begins later is not used as the title
 _END_SIZE = 2048
+_TURN_SIZE = 1 << 16  # bytes at the end of a log, among which the end of a turn is found
 _FOREIGN_LINES = 12
 _TITLE_LENGTH = 200  # characters of a prompt that are used as the title
 _LABEL = "label.json"
@@ -41,6 +43,8 @@ _KINDS = {
 }
 _TURN = record_types("user_prompt", "turn_parked", "turn_end")
 _LISTED = record_types("session_start", "user_prompt", "title", "tags", "child_of", "fork")
+_RUN = record_types("session_start", "agent", "agent_response")
+_AGENT = re.compile(rb'"type":"agent(?:_response)?","agent":("(?:[^"\\]|\\.)*")')
 _decoder = json.JSONDecoder(strict=False)  # control characters are allowed in strings
 # A prompt that is longer than what is read of the log: its first characters, as JSON has them.
 _CUT_PROMPT = re.compile(
@@ -85,6 +89,23 @@ class Label(NamedTuple):
 
     title: str = ""
     tags: tuple[str, ...] = ()
+
+
+class LastRun(NamedTuple):
+    """The agent, model, workspace, interface and effort that a session last ran with."""
+
+    agent: str = ""
+    model: str = ""
+    workspace: str = ""
+    interface: str = ""
+    effort: str = ""
+
+
+class ActiveSession(NamedTuple):
+    """A session that a process owns, and that process in words."""
+
+    session_id: str
+    owner: str
 
 
 # Lists
@@ -344,7 +365,7 @@ def _texts(value: object) -> tuple[str, ...]:
 # Labels
 
 
-def write_label(folder: "Path", title: str, tags: Sequence[str]) -> None:
+def write_label(folder: Path, title: str, tags: Sequence[str]) -> None:
     """Copy title and tags to the session's folder. Not synced: the log has them."""
     data = json.dumps({"title": title[:2000], "tags": [tag[:200] for tag in tags[:100]]})
     try:
@@ -373,3 +394,104 @@ def read_label(folder: str) -> Label | None:
     if not isinstance(data, dict):
         return None
     return Label(_text(data, "title"), _texts(data.get("tags")))
+
+
+# Sessions that run, or ran
+
+
+def last_run(log: Path) -> LastRun:
+    """What the newest start in a log says, and which agent has answered since, if one has.
+
+    A log that cannot be read gives empty values: whoever resumes the session reports why.
+    """
+    try:
+        handle = os.open(log, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # it may be a pipe
+    except OSError:
+        return LastRun()
+    agent = ""
+    try:
+        size = os.fstat(handle).st_size
+        for record in iter_lines_backward(partial(os.pread, handle), size, _RUN):
+            if record.type == b"session_start":
+                start = _data(record.line)
+                return LastRun(
+                    agent=agent,
+                    model=_text(start, "model"),
+                    workspace=_text(start, "workspace"),
+                    interface=_text(start, "mode"),
+                    effort=_text(start, "effort"),
+                )
+            if not agent and (name := _AGENT.search(record.line)) is not None:
+                agent = str(json.loads(name[1]))
+    except OSError:
+        return LastRun()
+    finally:
+        os.close(handle)
+    return LastRun(agent=agent)
+
+
+def _data(line: bytes) -> dict[str, Any]:
+    """The data of a record, or nothing if the line is damaged."""
+    try:
+        data = json.loads(line)["data"]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def active_sessions(
+    folder: str | os.PathLike[str], workspace: str, except_id: str = ""
+) -> list[ActiveSession]:
+    """The active sessions of a workspace, the newest first, without `except_id`.
+
+    A session is active if a process owns it. One that a server only keeps open between two turns
+    does not count; one at a terminal does, because somebody may continue it at any time.
+    """
+    try:
+        logs = [log for log in log_entries(folder) if log.id != except_id and not log.wrong]
+    except OSError:
+        return []
+    if os.path.exists(locks.LOCK_TABLE):  # noqa: PTH110 - then no log is opened unless it is locked
+        pids = {inode: pid for (_, inode), pid in locks.lock_owners().items()}
+        owners = {
+            log.id: locks.describe_process(pids[log.inode]) for log in logs if log.inode in pids
+        }
+    else:
+        owners = {log.id: "another process" for log in logs if _is_locked(log)}
+    active = (log for log in logs if log.id in owners and not _is_idle_in_server(log))
+    workspaces = workspace, os.path.realpath(workspace)
+    return [
+        ActiveSession(session.id, owners[session.id])
+        for session in read_entries(active)
+        if session.workspace in workspaces
+    ]
+
+
+def _is_locked(log: LogEntry) -> bool:
+    try:
+        handle = open_file(f"{log.path}/{LOG_NAME}")
+    except OSError:
+        return False
+    try:
+        return locks.is_locked(handle)
+    finally:
+        os.close(handle)
+
+
+def _is_idle_in_server(log: LogEntry) -> bool:
+    """Whether a server or the background has the session open and no turn is running."""
+    path = Path(log.path, LOG_NAME)
+    if not last_run(path).interface.startswith("server"):
+        return False
+    try:
+        handle = open_file(path)
+    except OSError:
+        return False
+    try:
+        size = os.fstat(handle).st_size
+        end = os.pread(handle, _TURN_SIZE, max(0, size - _TURN_SIZE))
+        return not is_running(end, size)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)

@@ -28,6 +28,7 @@ from bridle.stores.log_format import (
     LOG_NAME,
     NUMBER,
     SESSION_ID,
+    iter_blocks_backward,
     stated_hash,
     utc_timestamp,
 )
@@ -35,7 +36,6 @@ from bridle.stores.reader import (
     LogLoader,
     SessionFolder,
     decode_line,
-    iter_blocks_backward,
     iter_lines,
 )
 from bridle.stores.verify import Head, Progress, Report, verify
