@@ -34,7 +34,8 @@ from bridle.protocols.store import Record
 from bridle.tui import labels
 from bridle.tui.blocks import Notice
 from bridle.usage import ExecutionMetrics, format_cost
-from bridle.workspace.text import answered_words, ended_words, flat, quantity, visible_json
+from bridle.workspace.event_text import answered_words, ended_words
+from bridle.workspace.text import flat, quantity, visible_json
 
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 _TASK = 60  # characters of a task

@@ -14,7 +14,7 @@ from bridle.protocols.session import Answer
 from bridle.tui import question_words as words
 from bridle.tui.question_words import Line, Sheet
 from bridle.tui.question_words import has_rule as has_rule
-from bridle.workspace.text import session_words
+from bridle.workspace.event_text import session_words
 
 _YES = re.compile(r"(?:y|yes)\s*,(.+)", re.IGNORECASE | re.DOTALL)
 _WORDS = 'or type what to do instead, which denies it; "y, …" allows it with a remark'

@@ -34,7 +34,8 @@ from bridle.events import (
 from bridle.messages import ToolCall
 from bridle.protocols.store import Record
 from bridle.tui.labels import ENDS_RETRY
-from bridle.workspace.text import answered_words, flat, is_unheard, neutral
+from bridle.workspace.event_text import answered_words, is_unheard
+from bridle.workspace.text import flat, neutral
 
 
 class _Nowhere(StringIO):

@@ -29,7 +29,8 @@ from bridle.events import (
 from bridle.messages import Message, ToolOutput, outcome_of
 from bridle.protocols.store import Record, SessionSummary
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.text import answered_words, flat, is_unheard, neutral, quantity
+from bridle.workspace.event_text import answered_words, is_unheard
+from bridle.workspace.text import flat, neutral, quantity
 
 
 def heading(found: SessionSummary, path: str, paint: Paint) -> Iterator[str]:

@@ -7,7 +7,8 @@ from bridle.cli.question import body, history, offered, to_answer, why
 from bridle.cli.style import Paint
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, YES, Answer
-from bridle.workspace.text import flat, session_words
+from bridle.workspace.event_text import session_words
+from bridle.workspace.text import flat
 
 _NUMBERS = re.compile(r"\d{1,4}(?:\s*-\s*\d{1,4})?(?:[\s,]+\d{1,4}(?:\s*-\s*\d{1,4})?)*")
 _WORDS = "or type what to do instead, which denies all of them"

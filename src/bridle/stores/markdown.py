@@ -18,7 +18,8 @@ from bridle.events import (
 )
 from bridle.messages import File, Image, Message, Part, ToolCall, ToolOutput
 from bridle.protocols.store import Record, SessionSummary
-from bridle.workspace.text import answered_words, as_json, ended_words, flat, neutral, size_of
+from bridle.workspace.event_text import answered_words, as_json, ended_words
+from bridle.workspace.text import flat, neutral, size_of
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~&])")
 _LOADING = ("![", "<", "&")  # pictures and HTML, and what may be decoded into them

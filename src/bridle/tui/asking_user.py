@@ -11,7 +11,8 @@ from bridle.tui.house import Asked
 from bridle.tui.plan_review import markdown_lines
 from bridle.tui.question_views import NEW_LINE, Given, Offer, Outcome, Redrawn, Write
 from bridle.tui.question_words import Line, Sheet
-from bridle.workspace.text import as_json, flat
+from bridle.workspace.event_text import as_json
+from bridle.workspace.text import flat
 
 ASK = "ask_user"
 _KNOWN = frozenset(("question", "options", "free_text"))

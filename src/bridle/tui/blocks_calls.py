@@ -22,7 +22,8 @@ from bridle.tui.blocks import Call, CallState
 from bridle.tui.blocks_reply import Reply
 from bridle.tui.blocks_state import State
 from bridle.tui.labels import diff_of, gist
-from bridle.workspace.text import answered_words, shorten
+from bridle.workspace.event_text import answered_words
+from bridle.workspace.text import shorten
 
 LIVE = 20_000  # characters of what a running tool said that are kept
 KEPT = 60_000  # ... and of its result

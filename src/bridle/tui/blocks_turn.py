@@ -7,7 +7,8 @@ from bridle.tui.blocks import Ending, Tone
 from bridle.tui.blocks_state import State
 from bridle.tui.labels import cost_of, duration, tokens
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.text import ended_words, quantity
+from bridle.workspace.event_text import ended_words
+from bridle.workspace.text import quantity
 
 _CALM = ("done", "parked")
 _WORDS = {"interrupted": "stopped", "the turn was interrupted": "stopped"}

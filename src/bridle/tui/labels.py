@@ -36,7 +36,8 @@ from bridle.events import (
 from bridle.messages import ToolCall, ToolOutput
 from bridle.tui.blocks import Notice, Tone
 from bridle.usage import ExecutionMetrics, format_cost
-from bridle.workspace.text import as_json, is_cache, one_line, quantity
+from bridle.workspace.event_text import as_json
+from bridle.workspace.text import is_cache, one_line, quantity
 
 _SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question", "description")
 _COUNTS = {  # how many entries tools that list have listed: the key in the result, and the noun

@@ -12,7 +12,8 @@ from bridle.protocols.session import Answer
 from bridle.tui.house import Asked
 from bridle.tui.question_views import Given, Offer, Outcome, Write
 from bridle.tui.question_words import Line, Sheet
-from bridle.workspace.text import as_json, neutral
+from bridle.workspace.event_text import as_json
+from bridle.workspace.text import neutral
 
 PLAN = "exit_plan_mode"
 _HEADING = re.compile(r" {0,3}#{1,6}\s")

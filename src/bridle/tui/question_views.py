@@ -14,7 +14,8 @@ from bridle.protocols.session import Answer
 from bridle.tui import question_words as words
 from bridle.tui.house import Asked
 from bridle.tui.question_words import Line, Sheet
-from bridle.workspace.text import one_line, session_words
+from bridle.workspace.event_text import session_words
+from bridle.workspace.text import one_line
 
 _WHY = "why not, or what to do instead"
 NEW_LINE = Line("plain", "")

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.workspace.change import marked, told
-from bridle.workspace.text import NETWORK, as_json, flat, neutral, one_line
+from bridle.workspace.event_text import NETWORK, as_json
+from bridle.workspace.text import flat, neutral, one_line
 
 Columns = Callable[[str], int]  # how many columns a character takes
 _DIFF = {"+": "plus", "-": "minus", "@": "hunk"}

@@ -23,7 +23,8 @@ from bridle.tui.questions import QuestionPanel
 from bridle.tui.title import Title
 from bridle.tui.tray import Tray, TrayPage, deliver
 from bridle.workspace import change
-from bridle.workspace.text import answered_words, one_line
+from bridle.workspace.event_text import answered_words
+from bridle.workspace.text import one_line
 
 _EXPIRED = "nobody answered in time, which counts as a no"
 _OVER = "its turn is over"

@@ -13,12 +13,6 @@ Flags written in tag characters (Wales, Scotland) are shown as escapes: tags car
 
 import re
 from functools import cache, lru_cache
-from typing import Any
-
-import msgspec
-
-from bridle.events import ApprovalAnswered, ApprovalAsked, TurnEnded
-from bridle.policy import CLASSES
 
 _EMOJI = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff"
 _EMOJI += "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
@@ -147,9 +141,6 @@ def size_of(count: float) -> str:
     return f"{count:.1f} GB"
 
 
-# What happened, in words that every face uses. Pure; colours and widths are a face's own.
-
-_UNHEARD = ("nobody", "expiry")  # in whose names a question is closed that no person answered
 _CACHES = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"}
 
 
@@ -161,50 +152,6 @@ def is_cache(path: str) -> bool:
 def flat(text: str) -> str:
     """The text on one line: line ends and tabs become spaces, control characters show."""
     return neutral(" ".join(text.split()))
-
-
-def answered_words(answer: ApprovalAnswered, me: str = "me") -> str:
-    """The answer, and who gave it, unless that was `me`, who reads it."""
-    if is_unheard(answer):
-        return flat(f"not run: {answer.word or 'nobody answered'}")
-    said = "allowed" if answer.allowed else "refused"
-    by = "" if answer.by in ("me", "approver", me) else f" by {answer.by}"
-    until = {"session": ", for the session", "rule": f", by the rule {answer.rule}"}
-    word = f": {answer.word}" if answer.word else ""
-    return flat(f"{said}{by}{until.get(answer.scope, '')}{word}")
-
-
-NETWORK = "if you allow it, this command gets the network; its sandbox has none otherwise"
-
-
-def session_words(asked: ApprovalAsked) -> str:
-    """What a yes for the session allows."""
-    if not asked.covers:
-        return "allow for this session"
-    what = CLASSES.get(asked.covers, flat(asked.covers))
-    return f"allow {what} in this folder for this session"
-
-
-def is_unheard(answer: ApprovalAnswered) -> bool:
-    """Is it a no that nobody has said: none was there, or none in time?"""
-    return not answer.allowed and answer.by in _UNHEARD
-
-
-def ended_words(end: TurnEnded) -> str:
-    """Why a turn ended, where that is worth a word."""
-    if end.reason == "done" and not end.detail:
-        return ""
-    return flat(end.detail) or flat(end.reason)
-
-
-def as_json(value: Any) -> str:
-    """Compact JSON of anything."""
-    try:
-        return msgspec.json.encode(value, enc_hook=str).decode()
-    except UnicodeEncodeError:  # half of a surrogate pair: only the slower one writes it out
-        import json
-
-        return json.dumps(value, default=str, separators=(",", ":"))
 
 
 # What a picture is, by its first bytes and not by its name. Pure.

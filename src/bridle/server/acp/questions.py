@@ -20,7 +20,8 @@ from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, YES, Answer
 from bridle.server.acp.peer import Peer
 from bridle.server.acp.words import fenced, text_block
-from bridle.workspace.text import NETWORK, neutral, one_line, session_words
+from bridle.workspace.event_text import NETWORK, session_words
+from bridle.workspace.text import neutral, one_line
 
 log = logging.getLogger(__name__)
 

@@ -35,7 +35,7 @@ from bridle.events import (
 from bridle.messages import Message, ToolCall
 from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics, Usage
-from bridle.workspace.text import NETWORK
+from bridle.workspace.event_text import NETWORK
 
 VERSION = "1.0"  # of the protocol
 Events = list[core.BaseEvent]
