@@ -4,12 +4,19 @@
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from bridle.policy import Does
+
+if TYPE_CHECKING:
+    from bridle.command_analysis.paths import Reach
+
+# Looks at what flags and kinds of operands cannot say. Returns reasons to ask.
+Check = Callable[[str, "Given", "Reach"], list[str]]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\-~^{}]+").fullmatch
 
@@ -48,7 +55,7 @@ class Known(Struct, frozen=True, gc=False, omit_defaults=True):
     verbs: dict[str, "Known"] = {}
     instead: str = ""
     needs: str = ""
-    check: str = ""
+    check: Check | None = None
     single: bool = False
     halts: bool = False
     apart: bool = False

@@ -5,20 +5,10 @@ does not know does not only print.
 """
 
 import re
-from collections.abc import Callable
 from posixpath import join
 
 from bridle.command_analysis.argv import Arg, Given
-from bridle.command_analysis.paths import (
-    STREAMS,
-    Reach,
-    folders,
-    note_awk_paths,
-    note_sed_paths,
-    recursive,
-    shown,
-    unhidden,
-)
+from bridle.command_analysis.paths import STREAMS, Reach, shown, sweep
 from bridle.command_analysis.variables import why_guarded, why_not
 
 _FORBIDDEN = re.compile(
@@ -221,16 +211,32 @@ def _delimited(script: str, at: int, delimiter: str) -> int:
     return -1
 
 
-_HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^@/]*@)?([^:/?#]+)", re.IGNORECASE)
+_AWK_FILE = re.compile(r'(>>?|<)\s*"([^"\n]{1,512})"')
+_SED_FILE = re.compile(
+    r"(?:^|[\s;{}/!$,\d|#gpIiMme])([rRwW])[ \t]*([^\s;{}][^\n;}]{0,512})", re.MULTILINE
+)
 
 
-def host_of(text: str) -> str:
-    """The host that an address names."""
-    found = _HOST.match(text)
-    return found[1].lower() if found else text
+def _note_awk_paths(program: str, reach: Reach) -> None:
+    """The files that an awk program names behind `>` and `<`."""
+    for sign, path in _AWK_FILE.findall(program):
+        _touch(path, sign != "<", reach)
 
 
-def _sed(name: str, given: Given, reach: Reach) -> list[str]:
+def _note_sed_paths(script: str, reach: Reach) -> None:
+    """The files that a sed script names behind `w` and `r`."""
+    for letter, path in _SED_FILE.findall(script):
+        _touch(path.strip(), letter in "wW", reach)
+
+
+def _touch(path: str, writes: bool, reach: Reach) -> None:
+    if writes:
+        reach.writes(Arg(path))
+    else:
+        reach.reads(Arg(path))
+
+
+def sed(name: str, given: Given, reach: Reach) -> list[str]:
     scripts = given.values("-e", "--expression")
     if not scripts or any(flag.late for flag in given.flags):  # some take no flags there
         scripts += [arg.text for arg in given.operands[:1]]
@@ -239,20 +245,60 @@ def _sed(name: str, given: Given, reach: Reach) -> list[str]:
     reasons = [reach.writes(arg) for arg in files] if in_place else []
     if not all(sed_only_prints(script) for script in scripts):
         for script in scripts:
-            note_sed_paths(script, reach)
+            _note_sed_paths(script, reach)
         reasons.append("the sed script is not one that is known to only print")
     return reasons + (["edits files in place"] if in_place else [])
 
 
-def _awk(name: str, given: Given, reach: Reach) -> list[str]:
+def awk(name: str, given: Given, reach: Reach) -> list[str]:
     if not given.operands or not awk_only_prints(given.operands[0].text):
         for arg in given.operands[:1]:
-            note_awk_paths(arg.text, reach)
+            _note_awk_paths(arg.text, reach)
         return ["the awk program is not one that is known to only print"]
     return []
 
 
-def _jq(name: str, given: Given, reach: Reach) -> list[str]:
+_DEEP = "-r -R --recursive --dereference-recursive"
+_GIVEN = "-e -f --regexp --file"
+_LOOSE = (
+    "-u -uu -uuu --unrestricted -. --hidden --no-ignore --no-ignore-vcs --no-ignore-dot "
+    "--no-ignore-parent --no-ignore-global --no-ignore-exclude --no-ignore-files"
+)
+
+
+def grep_folders(name: str, given: Given, reach: Reach) -> list[str]:
+    """grep through folders."""
+    ways = given.values("-d", "--directories")
+    if not given.has(_DEEP) and not any("recurse".startswith(way) for way in ways):
+        return []
+    where = given.operands if given.has(_GIVEN) else given.operands[1:]
+    sieves = [flag for flag in given.flags if flag.name in _SIEVES]
+    names = tuple(given.values("--include")) if sieves and sieves[0].name == "--include" else ()
+    return [reason for arg in where or [Arg(".")] for reason in sweep(arg, names, reach)]
+
+
+_SIEVES = ("--include", "--exclude", "--exclude-from")
+
+
+def diff_folders(name: str, given: Given, reach: Reach) -> list[str]:
+    """Of two folders every file is read that is in both."""
+    if len(given.operands) != 2:
+        return []
+    return [reason for arg in given.operands for reason in sweep(arg, (), reach)]
+
+
+def ripgrep_hidden(name: str, given: Given, reach: Reach) -> list[str]:
+    """rg leaves hidden and ignored files out, unless it is told not to, or is given their names."""
+    globs = [glob for glob in given.values("-g", "--glob", "--iglob") if glob[:1] != "!"]
+    if not globs and not given.has(_LOOSE):
+        return []
+    first = 0 if given.has(f"{_GIVEN} --files") else 1
+    names = tuple(glob.rpartition("/")[2].replace("**", "*") or "*" for glob in globs)
+    where = given.operands[first:] or [Arg(".")]
+    return [reason for arg in where for reason in sweep(arg, names, reach)]
+
+
+def jq(name: str, given: Given, reach: Reach) -> list[str]:
     filters = given.operands[:1]
     if any(
         re.search(r"\b(?:import|include|modulemeta|load\w*|input_filename)\b", f.text)
@@ -266,7 +312,7 @@ _YQ = re.compile(r"load|eval|env|system|exec|import|include|modulemeta|input_fil
 _YQ_VERBS = frozenset({"e", "eval", "ea", "eval-all"})
 
 
-def _yq(name: str, given: Given, reach: Reach) -> list[str]:
+def yq(name: str, given: Given, reach: Reach) -> list[str]:
     """Any of its words may be the filter."""
     words = [arg.text for arg in given.operands]
     filters = words[1:] if words and words[0] in _YQ_VERBS else words
@@ -275,7 +321,7 @@ def _yq(name: str, given: Given, reach: Reach) -> list[str]:
     return []
 
 
-def _response(name: str, given: Given, reach: Reach) -> list[str]:
+def response_files(name: str, given: Given, reach: Reach) -> list[str]:
     """`@file` stands for words that nobody has seen, wherever it is given."""
     words = [*given.operands, *(flag.value for flag in given.flags if flag.value)]
     return [f"{name} takes its words from {shown(a.text)}" for a in words if a.text[:1] == "@"]
@@ -310,7 +356,7 @@ _BINARY = frozenset(
 _OTHER = frozenset(["-z", "-n", "-t", "!", "(", ")", "-a", "-o", "]"])
 
 
-def _test(name: str, given: Given, reach: Reach) -> list[str]:
+def test_operators(name: str, given: Given, reach: Reach) -> list[str]:
     """`test` and `[`: files are looked at; `-v` and its like evaluate what they are given."""
     words = given.operands
     reasons = []
@@ -328,16 +374,16 @@ def _test(name: str, given: Given, reach: Reach) -> list[str]:
     return reasons
 
 
-def _printf(name: str, given: Given, reach: Reach) -> list[str]:
+def printf(name: str, given: Given, reach: Reach) -> list[str]:
     text = given.operands[0].text if given.operands else ""
     return ["printf sets a variable"] if re.search(r"%[^%A-Za-z]*[hjlLtz]*n", text) else []
 
 
-def _date(name: str, given: Given, reach: Reach) -> list[str]:
+def date(name: str, given: Given, reach: Reach) -> list[str]:
     return ["sets the clock" for arg in given.operands if not arg.text.startswith("+")]
 
 
-def _tar(name: str, given: Given, reach: Reach) -> list[str]:
+def tar(name: str, given: Given, reach: Reach) -> list[str]:
     """Listing an archive reads it; anything else is packing or unpacking."""
     archives = [Arg(value) for value in given.values("-f", "--file")]
     letters = "" if given.flags or not given.operands else given.operands[0].text
@@ -355,11 +401,11 @@ def _tar(name: str, given: Given, reach: Reach) -> list[str]:
     return read
 
 
-def _unzip(name: str, given: Given, reach: Reach) -> list[str]:
+def unzip(name: str, given: Given, reach: Reach) -> list[str]:
     return [] if given.has("-l -v -t -p") else ["unpacks files"]
 
 
-def _dd(name: str, given: Given, reach: Reach) -> list[str]:
+def dd(name: str, given: Given, reach: Reach) -> list[str]:
     reasons = ["copies bytes"]
     for arg in given.operands:
         key, _, value = arg.text.partition("=")
@@ -372,7 +418,7 @@ def _dd(name: str, given: Given, reach: Reach) -> list[str]:
     return reasons
 
 
-def _tame(name: str, given: Given, reach: Reach) -> list[str]:
+def git_repository(name: str, given: Given, reach: Reach) -> list[str]:
     """git, in a repository whose own configuration may run programs: no rule speaks for those."""
     if not given.operands:
         return []
@@ -388,19 +434,19 @@ _WILD = "this repository's git configuration can run programs"
 _SIGNED = re.compile(r"%G|%\(signature").search
 
 
-def _format(name: str, given: Given, reach: Reach) -> list[str]:
+def git_format(name: str, given: Given, reach: Reach) -> list[str]:
     """`%G?` has git run a program that checks signatures."""
     formats = given.values("--format", "--pretty")
     return ["checks signatures with a program" for text in formats if _SIGNED(text)]
 
 
-def _apply(name: str, given: Given, reach: Reach) -> list[str]:
+def git_apply(name: str, given: Given, reach: Reach) -> list[str]:
     """`git apply` only looks with one of these, unless it is told to apply all the same."""
     looks = given.has("--check --stat --numstat --summary") and not given.has("--apply")
     return [] if looks else ["changes files of the working tree"]
 
 
-def _symbolic(name: str, given: Given, reach: Reach) -> list[str]:
+def git_symbolic_ref(name: str, given: Given, reach: Reach) -> list[str]:
     return ["changes a reference"] if len(given.operands) > 1 else []
 
 
@@ -415,7 +461,7 @@ _WRITING = "--unset --unset-all --add --replace-all"
 _READING = "--get --get-all --get-regexp --get-urlmatch --list -l --show-origin --get-color"
 
 
-def _config(name: str, given: Given, reach: Reach) -> list[str]:
+def git_config(name: str, given: Given, reach: Reach) -> list[str]:
     """`git config` reads with a flag or one word, and writes otherwise."""
     words = [arg.text for arg in given.operands]
     late = any(flag.late for flag in given.flags)  # no flag there: `a.b --get` sets `a.b`
@@ -447,7 +493,7 @@ def _rewritten(words: list[Arg], reach: Reach) -> None:
             reach.writes(arg)
 
 
-def _interpreter(name: str, given: Given, reach: Reach) -> list[str]:
+def interpreter(name: str, given: Given, reach: Reach) -> list[str]:
     code = " ".join(given.values("-c", "-e", "-E", "-r", "--eval", "-p", "--print"))
     if "socket" in code and re.search(r"dup2|pty|/bin/(?:ba)?sh|exec\b", code):
         reach.notes.forbid("opens a shell to another machine")
@@ -458,17 +504,17 @@ def _interpreter(name: str, given: Given, reach: Reach) -> list[str]:
     return [] if given.operands else ["runs code"]
 
 
-def _goenv(name: str, given: Given, reach: Reach) -> list[str]:
+def go_env(name: str, given: Given, reach: Reach) -> list[str]:
     return ["sets a variable" for arg in given.operands if "=" in arg.text]
 
 
 _MAKE_PLAIN = re.compile(r"(?!SHELL|\.SHELLFLAGS|MAKE)[A-Za-z_]\w*[?+:]*=[\w.+,-][\w./+,-]*|[^=]*")
 
 
-def _make(name: str, given: Given, reach: Reach) -> list[str]:
+def make(name: str, given: Given, reach: Reach) -> list[str]:
     """A variable on make's command line may be anything that a recipe runs."""
     loose = [arg.text for arg in given.operands if not _MAKE_PLAIN.fullmatch(arg.text)]
-    return [*_targets(name, given, reach), *(f"make is given {shown(text)}" for text in loose)]
+    return [*task_names(name, given, reach), *(f"make is given {shown(text)}" for text in loose)]
 
 
 _LEAVING = re.compile(
@@ -477,41 +523,41 @@ _LEAVING = re.compile(
 _TARGETED = ("-e", "-s", "-t", "--sessions", "--target")  # flags that name targets
 
 
-def _targets(name: str, given: Given, reach: Reach) -> list[str]:
+def task_names(name: str, given: Given, reach: Reach) -> list[str]:
     """What a target does that is called so does not stay in the workspace: it is no build."""
     words = [arg.text for arg in given.operands] + given.values(*_TARGETED)
     return [f"{name} {shown(word)} may leave the workspace" for word in words if _LEAVING(word)]
 
 
-def _goals(name: str, given: Given, reach: Reach) -> list[str]:
+def maven_goals(name: str, given: Given, reach: Reach) -> list[str]:
     words = [arg.text for arg in given.operands] + given.values("-D")
     loose = [word for word in words if ":" in word or "exec" in word]
     told = (f"{name} {shown(word)} may run anything" for word in loose)
-    return [*_targets(name, given, reach), *told]
+    return [*task_names(name, given, reach), *told]
 
 
-def _ps(name: str, given: Given, reach: Reach) -> list[str]:
+def ps(name: str, given: Given, reach: Reach) -> list[str]:
     """`ps e` shows what other programs have in their environment."""
     loose = [a.text for a in given.operands if a.text.isalpha() and "e" in a.text.lower()]
     loose += [text for text in given.values("-o", "-O", "--format") if "environ" in text]
     return ["shows the environment of other programs"] if loose else []
 
 
-def _cd(name: str, given: Given, reach: Reach) -> list[str]:
+def cd(name: str, given: Given, reach: Reach) -> list[str]:
     return [] if given.operands else ["goes to the home folder, outside the workspace"]
 
 
 _OPTIONS = frozenset({"pipefail", "errexit", "nounset", "xtrace"})
 
 
-def _set(name: str, given: Given, reach: Reach) -> list[str]:
+def set_options(name: str, given: Given, reach: Reach) -> list[str]:
     named = set(given.values("-o"))
     if given.operands or not given.flags or not named <= _OPTIONS:
         return ["changes what later commands do"]
     return []
 
 
-def _assign(name: str, given: Given, reach: Reach) -> list[str]:
+def assignments(name: str, given: Given, reach: Reach) -> list[str]:
     if not given.operands:
         return [f"{name} shows or changes what the shell holds"]
     pairs = [arg.text.partition("=") for arg in given.operands]
@@ -519,35 +565,3 @@ def _assign(name: str, given: Given, reach: Reach) -> list[str]:
         if reason := why_guarded(key):
             reach.notes.guarded(reason)
     return [why_not(key, value) for key, _, value in pairs]
-
-
-CHECKS: dict[str, Callable[[str, Given, Reach], list[str]]] = {
-    "sed": _sed,
-    "awk": _awk,
-    "jq": _jq,
-    "yq": _yq,
-    "response": _response,
-    "test": _test,
-    "printf": _printf,
-    "date": _date,
-    "dd": _dd,
-    "tar": _tar,
-    "unzip": _unzip,
-    "recursive": recursive,
-    "folders": folders,
-    "unhidden": unhidden,
-    "tame": _tame,
-    "format": _format,
-    "apply": _apply,
-    "symbolic": _symbolic,
-    "config": _config,
-    "interpreter": _interpreter,
-    "goenv": _goenv,
-    "make": _make,
-    "goals": _goals,
-    "targets": _targets,
-    "ps": _ps,
-    "cd": _cd,
-    "set": _set,
-    "assign": _assign,
-}

@@ -10,7 +10,6 @@ from posixpath import join
 
 from msgspec import Struct
 
-from bridle.command_analysis import checks
 from bridle.command_analysis.argv import Arg, Given, Known, flag_table, operand_kinds, sort_words
 from bridle.command_analysis.paths import Reach, note_search, shown
 from bridle.policy import Act, Does
@@ -48,8 +47,8 @@ def effect_of(name: str, known: Known, args: list[Arg], reach: Reach) -> Effect:
         inner = Effect(known.does, known.reason, known.network)
         reasons += _operand_reasons(name, known, given, reach)
         note_search(name, args, reach)
-    if known.check:
-        reasons += checks.CHECKS[known.check](name, given, reach)
+    if known.check is not None:
+        reasons += known.check(name, given, reach)
     return _weighed(inner, [reason for reason in reasons if reason])
 
 
@@ -215,14 +214,23 @@ def _sent(arg: Arg, given: Given, reach: Reach) -> str:
     return reach.reads(arg) or f"sends {shown(place.path)} over the network"
 
 
+_HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^@/]*@)?([^:/?#]+)", re.IGNORECASE)
+
+
+def host_of(text: str) -> str:
+    """The host that an address names."""
+    found = _HOST.match(text)
+    return found[1].lower() if found else text
+
+
 def _host(arg: Arg, given: Given, reach: Reach) -> str:
-    host = checks.host_of(arg.text)
+    host = host_of(arg.text)
     reach.notes.act(Act(("fetch",), host, "changes", minor=True, network=True))
     return f"goes out to {shown(host)} over the network"
 
 
 def _lookup(arg: Arg, given: Given, reach: Reach) -> str:
-    host = checks.host_of(arg.text.lstrip("@+"))
+    host = host_of(arg.text.lstrip("@+"))
     reach.notes.act(Act(("fetch",), host, "changes", minor=True, network=True))
     return f"asks the network for {shown(host)}: name resolution is output"
 

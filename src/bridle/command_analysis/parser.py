@@ -7,20 +7,22 @@ floor.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from bridle.command_analysis.grammar import FLOW, KINDS, Draft, Follows, read_plain
 from bridle.command_analysis.lexer import (
     CHARACTERS,
     COMMANDS,
     DEPTH,
+    HANDLE,
     TEXT,
     TOKENS,
     TOO_DEEP,
     TOO_LONG,
     TOO_MANY,
+    WORD,
     OverLimit,
     Token,
     Unclear,
@@ -33,79 +35,6 @@ from bridle.command_analysis.syntax import Redirect, RedirectKind, Script, Simpl
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
-
-_PIECE = re.compile(
-    r"""
-      (?P<gap>    [ \t]++ | \\\n )
-    | (?P<end>    [;&|\n()`]++ | \$\( | [{}](?=[ \t\n;]) )
-    | (?P<redirect> &>>? | >> | >\| | >& | <& | <<<? | [<>] )
-    | (?P<word>   (?: '[^']*+' | "(?: [^"\\`$]++ | \\. | \$(?!\() )*+" | \\.
-                    | [^ \t\n;&|()`<>\\] )++ )
-    | (?P<other>  . )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_QUOTES = str.maketrans("", "", "\"'\\")
-WHY = "it is too tangled to be read with certainty"
-
-
-def commands_of(text: str) -> tuple[Simple, ...]:
-    """Whatever may be a command in it, in order."""
-    found: list[Simple] = []
-    pieces: list[tuple[str, str]] = []
-    for piece in _PIECE.finditer(text):
-        kind = piece.lastgroup
-        if kind == "end":
-            if pieces:
-                _close(pieces, found)
-                pieces = []
-        elif kind != "gap":
-            pieces.append((str(kind), piece.group()))
-    _close(pieces, found)
-    return tuple(found)
-
-
-def _close(pieces: list[tuple[str, str]], found: list[Simple]) -> None:
-    """Make a command of what stands between two ends. What stands there often is taken once."""
-    words: list[str] = []
-    redirects: dict[tuple[str, str], None] = {}
-    operator = ""
-    for kind, raw in pieces:
-        if kind == "redirect":
-            operator = raw
-        elif operator:
-            redirects[operator, raw] = None
-            operator = ""
-        elif words or (raw not in FLOW and not _ASSIGNS.match(raw)):
-            words.append(raw)
-    if words or redirects:
-        found.append(_simple(words, list(redirects), ";" if found else ""))
-    if len(found) > COMMANDS:
-        raise OverLimit(TOO_MANY)
-
-
-def _simple(words: list[str], redirects: list[tuple[str, str]], follows: Follows) -> Simple:
-    kept = words if len(words) <= TOKENS else [words[0], *dict.fromkeys(words[1:])]
-    return Simple(
-        tuple([_word(raw, number) for number, raw in enumerate(kept)]),
-        redirects=tuple(
-            [
-                Redirect(KINDS[operator], _word(raw, number))
-                for number, (operator, raw) in enumerate(redirects)
-            ]
-        ),
-        follows=follows,
-        opaque=WHY,
-    )
-
-
-def _word(raw: str, count: int) -> Word:
-    """A word; after many of them only its quotes are taken off, which is quick."""
-    if count < TOKENS:
-        return decode(raw)[0]
-    return Word(unview(raw.translate(_QUOTES)), known=False)
-
 
 _UNPRINTED = str.maketrans("", "", "\n\t")
 _EMPTY_LETTERS = re.compile("[\u115f\u1160\u2800\u3164\uffa0]")  # printable, and nothing is seen
@@ -139,7 +68,7 @@ def _read(text: str, viewed: str) -> Script:
     strange = not text.translate(_UNPRINTED).isprintable() or bool(_EMPTY_LETTERS.search(text))
     try:
         tokens = tokens_of(viewed)
-        drafts = read_plain(viewed, tokens)
+        drafts = _read_plain(viewed, tokens)
     except Unclear as unclear:
         return Script(_visible(viewed), STRANGE if strange else str(unclear))
     plain = tuple(draft.finished() for draft in drafts)
@@ -192,7 +121,7 @@ def _seen(text: str) -> tuple[Simple, ...]:
 
 
 def _compared(
-    text: str, tokens: list[Token], drafts: list[Draft], plain: tuple[Simple, ...]
+    text: str, tokens: list[Token], drafts: "list[_Draft]", plain: tuple[Simple, ...]
 ) -> Script:
     """The plain reading, if the tree's is the same; else what either of them sees."""
     root = tree_of(text)
@@ -244,6 +173,264 @@ def is_tangled(text: str) -> bool:
 
 def _has_more(pattern: re.Pattern[str], text: str, most: int) -> bool:
     return next(islice(pattern.finditer(text), most, None), None) is not None
+
+
+# The plain reading: lists, pipes, subshells and groups of simple commands.
+#
+# Everything that it returns is certain. Whatever needs more of the shell's grammar (control flow,
+# functions, arithmetic, a coprocess) is `Unclear`, and is left to whoever reads the tree.
+
+Follows = Literal["", ";", "&&", "||", "|", "&"]
+_RESERVED_WORDS = frozenset(
+    (
+        *("if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "in"),
+        *("while", "until", "for", "select", "function", "time", "coproc", "[[", "]]"),
+        *("!", "}"),
+    )
+)
+_DIGITS = re.compile(r"[0-9]+")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\+?=|\[)")
+_REDIRECT_KINDS: dict[str, RedirectKind] = {
+    "<": "read",
+    ">": "write",
+    ">|": "write",
+    "<>": "write",
+    "&>": "write",
+    ">>": "append",
+    "&>>": "append",
+    "<<": "text",
+    "<<-": "text",
+    "<<<": "text",
+    ">&": "copy",
+    "<&": "copy",
+}
+_ENDS = frozenset((";", "&", "\n"))
+_BROKEN = "it is no complete command"
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A simple command that is being read, and where its first word begins."""
+
+    scope: tuple[int, ...]
+    follows: Follows
+    head: int = -1
+    words: list[Word] = field(default_factory=list)
+    assignments: list[tuple[str, str]] = field(default_factory=list)
+    redirects: list[Redirect] = field(default_factory=list)
+    piped: bool = False
+
+    def finished(self) -> Simple:
+        """As a value."""
+        return Simple(
+            tuple(self.words),
+            tuple(self.assignments),
+            tuple(self.redirects),
+            self.follows,
+            scope=self.scope,
+            piped=self.piped,
+        )
+
+
+def _read_plain(text: str, tokens: list[Token]) -> list[_Draft]:
+    """Every simple command, in order. Raises `Unclear` and `OverLimit`."""
+    reading = _Reading(text, [token for token in tokens if token.kind != TEXT])
+    reading.commands_until("")
+    return reading.drafts
+
+
+class _Reading:
+    """Where the reading stands: the next token, the subshell, and how the next command follows."""
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text, self.tokens, self.at = text, tokens, 0
+        self.kinds = [*(token.kind for token in tokens), ""]  # looked at several times each
+        self.drafts: list[_Draft] = []
+        self.scope: tuple[int, ...] = ()
+        self.scopes = self.depth = 0
+        self.follows: Follows = ""
+
+    def kind(self) -> str:
+        """The kind of the next token; nothing at the end."""
+        return self.kinds[self.at]
+
+    def raw(self) -> str:
+        """The next token as it is spelled."""
+        token = self.tokens[self.at]
+        return self.text[token.start : token.end]
+
+    def closes(self, closer: str) -> bool:
+        """Does the next token end what this closer ends?"""
+        if closer == "}":
+            return self.kind() == WORD and self.raw() == "}"
+        return self.kind() == closer
+
+    def commands_until(self, closer: str) -> None:
+        """A list of commands, up to what closes it."""
+        self.skip_lines()
+        while not self.closes(closer):
+            self.and_or()
+            if self.kind() in _ENDS:
+                self.follows = "&" if self.kind() == "&" else ";"
+                self.at += 1
+                self.skip_lines()
+            elif not self.closes(closer) or closer == "}":
+                raise Unclear(_BROKEN)
+
+    def skip_lines(self) -> None:
+        """Ends of lines that end nothing."""
+        while self.kind() == "\n":
+            self.at += 1
+
+    def and_or(self) -> None:
+        """Pipes joined by `&&` and `||`. With `&` behind it, it runs in a subshell of its own."""
+        first = len(self.drafts)
+        self.pipe()
+        while self.kind() in ("&&", "||"):
+            self.follows = "&&" if self.kind() == "&&" else "||"
+            self.at += 1
+            self.skip_lines()
+            self.pipe()
+        if self.kind() == "&":
+            self.enclose(first)
+
+    def pipe(self) -> None:
+        """Commands joined by `|`, each in a subshell of its own."""
+        first = len(self.drafts)
+        direct = self.command()
+        piped = False
+        while self.kind() in ("|", "|&"):
+            if not piped:
+                self.pipe_in(first, direct)
+            piped, self.follows = True, "|"
+            self.at += 1
+            self.skip_lines()
+            first = len(self.drafts)
+            self.pipe_in(first, self.command())
+
+    def pipe_in(self, first: int, direct: bool) -> None:
+        """What was read since is one part of a pipe. `direct`: it is a single simple command."""
+        self.enclose(first)
+        if direct:
+            self.drafts[first].piped = True
+
+    def enclose(self, first: int) -> None:
+        """What was read since runs in a subshell."""
+        self.scopes += 1
+        at = len(self.scope)
+        for draft in self.drafts[first:]:
+            draft.scope = (*draft.scope[:at], self.scopes, *draft.scope[at:])
+
+    def command(self) -> bool:
+        """One command; is it a simple one?"""
+        kind = self.kinds[self.at]
+        if kind == "(":
+            self.bracketed(")")
+            return False
+        if kind == WORD and self.raw() == "{":
+            self.bracketed("}")
+            return False
+        self.simple()
+        return True
+
+    def bracketed(self, closer: str) -> None:
+        """A subshell or a group. Its redirections are a command without words, before it."""
+        outer, first = self.scope, len(self.drafts)
+        follows = self.follows
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise OverLimit(TOO_DEEP)
+        if closer == ")":
+            self.scopes += 1
+            self.scope = (*outer, self.scopes)
+        self.at += 1
+        self.commands_until(closer)
+        if len(self.drafts) == first:
+            raise Unclear(_BROKEN)
+        self.at += 1
+        self.depth -= 1
+        self.scope = outer
+        around = _Draft(outer, follows)
+        while self.redirect(around):
+            pass
+        if around.redirects:
+            self.drafts[first].follows = ";"
+            self.drafts.insert(first, around)
+
+    def simple(self) -> None:
+        """Assignments, words and redirections, in whatever order they stand."""
+        draft = _Draft(self.scope, self.follows)
+        first = self.at
+        while self.words(draft) or self.redirect(draft):
+            pass
+        if self.at == first:
+            raise Unclear(_BROKEN)
+        if self.kind() == "(":
+            raise Unclear("it defines a function, or holds a bracket that is not understood")
+        self.drafts.append(draft)
+        if len(self.drafts) > COMMANDS:
+            raise OverLimit(TOO_MANY)
+
+    def words(self, draft: _Draft) -> bool:
+        """Words of the command, and assignments before its first; are there any?"""
+        first = self.at
+        while self.kinds[self.at] == WORD:
+            token = self.tokens[self.at]
+            if draft.head < 0 and not self.assigned(draft, raw := self.raw(), token):
+                if raw in _RESERVED_WORDS or raw == "{":
+                    raise Unclear(
+                        f"it holds a part of the shell's grammar, {raw}, that is not judged"
+                    )
+                draft.head = token.start
+            if draft.head >= 0:
+                draft.words.append(token.word)
+            self.at += 1
+        return self.at != first
+
+    def assigned(self, draft: _Draft, raw: str, token: Token) -> bool:
+        """Is this an assignment? Then it is kept as one."""
+        found = _ASSIGNMENT.match(raw)
+        if found is None:
+            return False
+        if found.group(1) != "=":
+            raise Unclear("it holds an assignment to a list, or one that adds to a variable")
+        name, _, value = token.word.text.partition("=")
+        draft.assignments.append((name, value))
+        return True
+
+    def redirect(self, draft: _Draft) -> bool:
+        """A redirection; is there one?"""
+        handle = int(self.raw()) if self.kinds[self.at] == HANDLE else None
+        self.at += handle is not None
+        operator = self.kinds[self.at]
+        kind = _REDIRECT_KINDS.get(operator)
+        if kind is None:
+            return False
+        token = self.tokens[self.at]
+        self.at += 1
+        if self.kind() != WORD:
+            raise Unclear(_BROKEN)
+        target = self.tokens[self.at].word if operator not in ("<<", "<<-") else token.word
+        draft.redirects.append(_redirect(operator, kind, target, handle))
+        self.at += 1
+        return True
+
+
+def _redirect(operator: str, kind: RedirectKind, target: Word, handle: int | None) -> Redirect:
+    """The redirection with its handle, where what it does is certain."""
+    if kind == "text":
+        if operator == "<<<":
+            if target.globs or target.tilde:
+                raise Unclear("it hands over text that the shell may expand")
+            target = Word(target.text + "\n")
+    elif target.globs:
+        raise Unclear("it redirects to a pattern")
+    elif kind == "copy" and target.text != "-" and not _DIGITS.fullmatch(target.text):
+        odd = not target.text or target.text[0].isdigit() or target.text[-1] == "-"
+        if operator == "<&" or handle is not None or odd:
+            raise Unclear("it copies a handle that is not a number")
+        kind = "write"
+    return Redirect(kind, target, (0 if operator[0] == "<" else 1) if handle is None else handle)
 
 
 # The second reading of a command line: the syntax tree that tree-sitter makes of it.
@@ -428,8 +615,8 @@ class _Parts:
         handle, targets = "", list[Word]()
         for child in node.children:
             sort = child.type
-            if sort in KINDS:
-                kind = KINDS[sort]
+            if sort in _REDIRECT_KINDS:
+                kind = _REDIRECT_KINDS[sort]
             elif sort == "file_descriptor":
                 handle = self.raw(child)
             elif sort in _REDIRECTS:
@@ -468,3 +655,78 @@ def _simple_of_nodes(nodes: "Sequence[Node]", text: str, where: _Place) -> Simpl
         where.scope,
         where.piped,
     )
+
+
+# Of a line that is too tangled for both readings, whatever may be a command is taken for one.
+
+_PIECE = re.compile(
+    r"""
+      (?P<gap>    [ \t]++ | \\\n )
+    | (?P<end>    [;&|\n()`]++ | \$\( | [{}](?=[ \t\n;]) )
+    | (?P<redirect> &>>? | >> | >\| | >& | <& | <<<? | [<>] )
+    | (?P<word>   (?: '[^']*+' | "(?: [^"\\`$]++ | \\. | \$(?!\() )*+" | \\.
+                    | [^ \t\n;&|()`<>\\] )++ )
+    | (?P<other>  . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_PLAIN_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_QUOTES = str.maketrans("", "", "\"'\\")
+WHY = "it is too tangled to be read with certainty"
+
+
+def commands_of(text: str) -> tuple[Simple, ...]:
+    """Whatever may be a command in it, in order."""
+    found: list[Simple] = []
+    pieces: list[tuple[str, str]] = []
+    for piece in _PIECE.finditer(text):
+        kind = piece.lastgroup
+        if kind == "end":
+            if pieces:
+                _close(pieces, found)
+                pieces = []
+        elif kind != "gap":
+            pieces.append((str(kind), piece.group()))
+    _close(pieces, found)
+    return tuple(found)
+
+
+def _close(pieces: list[tuple[str, str]], found: list[Simple]) -> None:
+    """Make a command of what stands between two ends. What stands there often is taken once."""
+    words: list[str] = []
+    redirects: dict[tuple[str, str], None] = {}
+    operator = ""
+    for kind, raw in pieces:
+        if kind == "redirect":
+            operator = raw
+        elif operator:
+            redirects[operator, raw] = None
+            operator = ""
+        elif words or (raw not in _RESERVED_WORDS and not _PLAIN_ASSIGNMENT.match(raw)):
+            words.append(raw)
+    if words or redirects:
+        found.append(_simple(words, list(redirects), ";" if found else ""))
+    if len(found) > COMMANDS:
+        raise OverLimit(TOO_MANY)
+
+
+def _simple(words: list[str], redirects: list[tuple[str, str]], follows: Follows) -> Simple:
+    kept = words if len(words) <= TOKENS else [words[0], *dict.fromkeys(words[1:])]
+    return Simple(
+        tuple([_word(raw, number) for number, raw in enumerate(kept)]),
+        redirects=tuple(
+            [
+                Redirect(_REDIRECT_KINDS[operator], _word(raw, number))
+                for number, (operator, raw) in enumerate(redirects)
+            ]
+        ),
+        follows=follows,
+        opaque=WHY,
+    )
+
+
+def _word(raw: str, count: int) -> Word:
+    """A word; after many of them only its quotes are taken off, which is quick."""
+    if count < TOKENS:
+        return decode(raw)[0]
+    return Word(unview(raw.translate(_QUOTES)), known=False)

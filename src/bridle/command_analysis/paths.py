@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from posixpath import join, normpath
 
-from bridle.command_analysis.argv import Arg, Given, Known
+from bridle.command_analysis.argv import Arg, Known
 from bridle.command_analysis.findings import Notes
 from bridle.command_analysis.variables import emptied, likely
 from bridle.policy import Act, Does, Search
@@ -192,10 +192,6 @@ def _why(place: Place) -> str:
 _MOST_WORDS = 32  # words that are looked at
 _LONGEST = 512  # characters of one
 _VALUE = re.compile(r"[^=@]*[=@](.+)|-[A-Za-z](.+)", re.DOTALL)
-_AWK = re.compile(r'(>>?|<)\s*"([^"\n]{1,512})"')
-_SED = re.compile(
-    r"(?:^|[\s;{}/!$,\d|#gpIiMme])([rRwW])[ \t]*([^\s;{}][^\n;}]{0,512})", re.MULTILINE
-)
 
 
 def note_named_paths(entry: Known | None, words: Sequence[Arg], reach: Reach) -> None:
@@ -228,71 +224,14 @@ def _spellings(word: Arg) -> Iterator[str]:
         yield found[1] or found[2]
 
 
-def note_awk_paths(program: str, reach: Reach) -> None:
-    """The files that an awk program names behind `>` and `<`."""
-    for sign, path in _AWK.findall(program):
-        _touch(path, sign != "<", reach)
-
-
-def note_sed_paths(script: str, reach: Reach) -> None:
-    """The files that a sed script names behind `w` and `r`."""
-    for letter, path in _SED.findall(script):
-        _touch(path.strip(), letter in "wW", reach)
-
-
-def _touch(path: str, writes: bool, reach: Reach) -> None:
-    if writes:
-        reach.writes(Arg(path))
-    else:
-        reach.reads(Arg(path))
-
-
 # Programs that read everything in a folder. The ground is asked once per folder and command line.
 
 
 _MOST_FOLDERS = 16  # folders of one line
-_DEEP = "-r -R --recursive --dereference-recursive"
-_GIVEN = "-e -f --regexp --file"
-_LOOSE = (
-    "-u -uu -uuu --unrestricted -. --hidden --no-ignore --no-ignore-vcs --no-ignore-dot "
-    "--no-ignore-parent --no-ignore-global --no-ignore-exclude --no-ignore-files"
-)
 _UNSURE = re.compile(r"[][{}\\]").search
 _SOURCE = re.compile(
     r"\*\.(?:py|pyi|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|hpp|java|kt|rb|php|cs|swift|md|rst|css|html)"
 ).fullmatch
-
-
-def recursive(name: str, given: Given, reach: Reach) -> list[str]:
-    """grep through folders."""
-    ways = given.values("-d", "--directories")
-    if not given.has(_DEEP) and not any("recurse".startswith(way) for way in ways):
-        return []
-    where = given.operands if given.has(_GIVEN) else given.operands[1:]
-    sieves = [flag for flag in given.flags if flag.name in _SIEVES]
-    names = tuple(given.values("--include")) if sieves and sieves[0].name == "--include" else ()
-    return [reason for arg in where or [Arg(".")] for reason in sweep(arg, names, reach)]
-
-
-_SIEVES = ("--include", "--exclude", "--exclude-from")
-
-
-def folders(name: str, given: Given, reach: Reach) -> list[str]:
-    """Of two folders every file is read that is in both."""
-    if len(given.operands) != 2:
-        return []
-    return [reason for arg in given.operands for reason in sweep(arg, (), reach)]
-
-
-def unhidden(name: str, given: Given, reach: Reach) -> list[str]:
-    """rg leaves hidden and ignored files out, unless it is told not to, or is given their names."""
-    globs = [glob for glob in given.values("-g", "--glob", "--iglob") if glob[:1] != "!"]
-    if not globs and not given.has(_LOOSE):
-        return []
-    first = 0 if given.has(f"{_GIVEN} --files") else 1
-    names = tuple(glob.rpartition("/")[2].replace("**", "*") or "*" for glob in globs)
-    where = given.operands[first:] or [Arg(".")]
-    return [reason for arg in where for reason in sweep(arg, names, reach)]
 
 
 def sweep(folder: Arg, names: tuple[str, ...], reach: Reach, *, links: bool = False) -> list[str]:

@@ -7,25 +7,15 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from bridle.command_analysis.argv import Arg, Known
-from bridle.command_analysis.programs import (
-    builds,
-    files,
-    languages,
-    shell,
-    system,
-    text,
-    vcs,
-)
+from bridle.command_analysis.programs import development, files, system, text, vcs
 from bridle.policy import Does
 
 PROGRAMS: dict[str, Known] = {
     **files.TABLE,
     **text.TABLE,
     **system.TABLE,
-    **shell.TABLE,
     **vcs.TABLE,
-    **builds.TABLE,
-    **languages.TABLE,
+    **development.TABLE,
 }
 _VERSION = re.compile(
     r"((?:python|pip|pypy|perl|php|lua|ruby|node|gcc|g\+\+|clang|clang\+\+)3?)-?[\d.]*"
@@ -53,10 +43,10 @@ def _find(name: str) -> Known | None:
 def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[Arg]]:
     """Return the entry of a program, and its own words: `python -m x` is an `x`."""
     if is_activation(name, [word.text for word in words]):
-        return shell.ACTIVATION, words
+        return system.ACTIVATION, words
     entry = find(name)
     if entry is PROGRAMS["node"] and len(words) == 2 and words[0].text == "--check":
-        return languages.NODE_CHECK, words
+        return development.NODE_CHECK, words
     if entry is None or entry is not PROGRAMS["python"]:
         return entry, words
     if words and words[0].text in ("manage.py", "./manage.py"):
@@ -75,7 +65,7 @@ def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[
 
 def is_builtin(name: str) -> bool:
     """Whether the shell itself does this, and not a program."""
-    return name in shell.BUILTINS
+    return name in system.BUILTINS
 
 
 def is_activation(name: str, words: Sequence[str]) -> bool:
@@ -88,7 +78,7 @@ def is_activation(name: str, words: Sequence[str]) -> bool:
 @lru_cache(maxsize=256)
 def _module(name: str, isolated: bool) -> Known | None:
     """The entry of a module that python runs. One in the current folder may stand in for it."""
-    entry = languages.MODULES.get(name)
+    entry = development.MODULES.get(name)
     if entry is None:  # a module that has a program's name need not be that program (`test`)
         entry = PROGRAMS.get(name)
         if entry is None or (entry.does != "builds" and name != "pip"):

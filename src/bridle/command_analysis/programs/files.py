@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from bridle.command_analysis.argv import Known
+from bridle.command_analysis import checks
+from bridle.command_analysis.argv import Check, Known
 from bridle.policy import Does
 
 _FIND_TESTS = (
@@ -229,7 +230,7 @@ def _acts(
     flags: str = "",
     reason: str = "",
     asks: tuple[str, ...] = (),
-    check: str = "",
+    check: Check | None = None,
     runs: tuple[str, ...] = (),
 ) -> Known:
     does: Does = "reads" if runs else "changes"
@@ -313,7 +314,7 @@ TABLE |= {
         asks=("truncate -s 0 x",),
     ),
     "fallocate": _acts("write*", "-l= -o= -n -d -p -z", asks=("fallocate -l 1G x",)),
-    "dd": _acts("text*", "*", check="dd", asks=("dd if=a of=b",)),
+    "dd": _acts("text*", "*", check=checks.dd, asks=("dd if=a of=b",)),
     "split": _acts(
         "read write",
         "-a= -b= -C= -d -l= -n= -x --filter= --numeric-suffixes?",
@@ -331,7 +332,7 @@ TABLE |= {
         "text*",
         "-c -x -t -r -u -z -j -J -v -k -p -P -O -h -f= -C=write --exclude= --list --extract "
         "--create --gzip --verbose --strip-components= --directory=write --file= -a",
-        check="tar",
+        check=checks.tar,
         runs=("tar tf a.tar", "tar -tzf a.tgz", "tar -t -v -f a.tar src", "tar tvf a.tar | head"),
         asks=(
             "tar xf a.tar",
@@ -348,7 +349,7 @@ TABLE |= {
     "unzip": _acts(
         "read text*",
         "-o -n -q -l -v -t -p -j -d=write -x=",
-        check="unzip",
+        check=checks.unzip,
         runs=("unzip -l a.zip", "unzip -p a.zip x"),
         asks=(
             "unzip a.zip",

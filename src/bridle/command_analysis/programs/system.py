@@ -1,7 +1,8 @@
-"""Programs that report about the machine, its processes and the time, and that use the network."""
+"""What the shell does itself; programs about the machine, its processes and the network."""
 
 from msgspec.structs import replace
 
+from bridle.command_analysis import checks
 from bridle.command_analysis.argv import Known
 
 _PS = (
@@ -16,7 +17,7 @@ TABLE = {
         "-u -d= -I? -R -r=read --date= --utc --universal --iso-8601? --rfc-3339= --rfc-email "
         "--reference=read --version",
         "text*",
-        check="date",
+        check=checks.date,
         runs=("date", "date -u +%Y-%m-%dT%H:%M:%SZ", "date -d yesterday +%s", "date -Iseconds"),
         asks=("date -s 2020-01-01", "date 010100002020", "date --set=x", "date -f /etc/passwd"),
     ),
@@ -74,7 +75,7 @@ TABLE = {
         "reads",
         _PS,
         "text*",
-        check="ps",
+        check=checks.ps,
         runs=("ps aux", "ps -ef", "ps -o pid,cmd -p 1", "ps aux | grep python", "ps"),
         asks=("ps eww", "ps auxe", "ps --bogus", "ps e"),
     ),
@@ -164,10 +165,8 @@ _WGET = (
 )
 
 
-def _net(
-    operands: str, flags: str = "", reason: str = "", asks: tuple[str, ...] = (), check: str = ""
-) -> Known:
-    return Known("changes", flags, operands, reason, (), asks, check=check, network=True)
+def _net(operands: str, flags: str = "", reason: str = "", asks: tuple[str, ...] = ()) -> Known:
+    return Known("changes", flags, operands, reason, (), asks, network=True)
 
 
 def _lookup(flags: str, *asks: str) -> Known:
@@ -279,3 +278,196 @@ for _name in (*_LOCAL, "iptables", "mail", "sendmail"):
 for _name in ("curl", "wget", "rsync", "docker", "podman", "docker-compose"):
     TABLE[_name] = replace(TABLE[_name], alone="--version", runs=(f"{_name} --version",))
 TABLE["ssh"] = replace(TABLE["ssh"], alone="-V", runs=("ssh -V",))
+
+
+_LATER = "changes what later commands do"
+
+
+def _asks(*lines: str) -> Known:
+    return Known(reason=_LATER, operands="text*", asks=lines)
+
+
+SHELL = {
+    "cd": Known(
+        "reads",
+        "-P -L -e",
+        "goto",
+        check=checks.cd,
+        runs=(
+            "cd src",
+            "cd src && ls",
+            "cd ./src && cd .. && pwd",
+            "(cd src && ls) && cat README.md",
+            "cd src; ls",
+        ),
+        asks=(
+            "cd",
+            "cd /",
+            "cd ..",
+            "cd /etc && cat passwd",
+            "cd - && ls",
+            "cd ~",
+            "cd $X && ls",
+            "cd .. && cat x",
+            "cd src && cat ../../x",
+            "env cd src",
+            "/bin/cd src",
+            "timeout 5 cd src && ls",
+        ),
+    ),
+    "echo": Known(
+        "reads",
+        "*",
+        "text*",
+        runs=(
+            "echo hi",
+            "echo -n 'a b'",
+            'echo "x y" | wc -c',
+            "echo a 2>&1",
+            "echo a >/dev/null",
+            "echo --- && ls",
+        ),
+        asks=(
+            "echo $HOME",
+            "echo hi > out.txt",
+            "echo `id`",
+            "echo hi | sh",
+            "echo $(cat /etc/passwd)",
+            "echo hi >> /etc/hosts",
+        ),
+    ),
+    "printf": Known(
+        "reads",
+        "",
+        "text*",
+        check=checks.printf,
+        runs=("printf '%s\\n' a b",),
+        asks=("printf -v x y", "printf %n x", "printf '%5n' x"),
+    ),
+    "true": Known("reads", "*", "text*", runs=("true", "ls || true")),
+    "false": Known("reads", "*", "text*", runs=("false || echo no",)),
+    ":": Known("reads", "*", "text*", runs=(": ok",)),
+    "test": Known(
+        "reads",
+        "*",
+        "text*",
+        check=checks.test_operators,
+        runs=("test -f README.md && echo yes", "test 1 -lt 2", "test -d src -a -e x"),
+        asks=("test -v 'a[$(id)]'", "test -f /etc/shadow", "test -R x"),
+    ),
+    "[": Known(
+        "reads",
+        "*",
+        "text*",
+        check=checks.test_operators,
+        runs=("[ -d src ] && ls src", "[ a = b ] || echo no", "[ -z '' ]"),
+        asks=("[ -e /etc/shadow ]", "[ -v x ]"),
+    ),
+    "type": Known("reads", "-a -t -p -P -f", "text*", runs=("type -a ls",), asks=("type --x y",)),
+    "command": Known(
+        "reads",
+        "-v -V -p",
+        "text*",
+        needs="-v -V",
+        runs=("command -v node", "command -V ls", "command ls"),
+        asks=("command -x ls", "command rm x"),
+    ),
+    "exit": Known("reads", "", "text", runs=("ls || exit 1",), asks=("exit --x",)),
+    "return": Known("reads", "", "text"),
+    "wait": Known("reads", "", "text*", runs=("sleep 1 & wait",), asks=("wait -p x",)),
+    "jobs": Known("reads", "-l -p -r -s", runs=("jobs -l",), asks=("jobs -x ls",)),
+    "times": Known("reads"),
+    "set": Known(
+        "reads",
+        "-e -u -x -o=",
+        "text*",
+        check=checks.set_options,
+        runs=("set -e", "set -euo pipefail && ls", "set -x"),
+        asks=("nohup set -e", "set -- a b", "set -o vi", "set +e", "set -a", "set -f", "set"),
+    ),
+    "export": Known(
+        "reads",
+        "",
+        "text*",
+        check=checks.assignments,
+        runs=("export LC_ALL=C", "export CI=1"),
+        asks=(
+            "export PATH=/x:$PATH",
+            "export LD_PRELOAD=x",
+            "export -f ls",
+            "export X=1",
+            "export BASH_ENV=x",
+            "export -n PATH",
+            "export -p",
+            "stdbuf -oL export CI=1",
+        ),
+    ),
+    "declare": Known(
+        "reads",
+        "",
+        "text*",
+        check=checks.assignments,
+        runs=("declare LANG=C",),
+        asks=("declare -x PATH=x", "declare -f", "declare a[0]=x"),
+    ),
+    "readonly": Known("reads", "", "text*", check=checks.assignments, asks=("readonly PATH=x",)),
+    "local": Known("reads", "", "text*", check=checks.assignments, asks=("local PATH=x",)),
+    "typeset": Known("reads", "", "text*", check=checks.assignments, asks=("typeset PATH=x",)),
+    "alias": _asks("alias ls=rm", "alias ls='rm -rf x'; ls"),
+    "unalias": _asks("unalias ls"),
+    "unset": _asks("unset PATH"),
+    "shopt": _asks("shopt -s expand_aliases"),
+    "trap": _asks("trap 'rm x' EXIT"),
+    "hash": _asks("hash -p /x ls"),
+    "enable": _asks("enable -f ./x.so ls"),
+    "bind": _asks("bind -x x"),
+    "complete": _asks("complete -C x ls"),
+    "ulimit": _asks("ulimit -c 0"),
+    "umask": _asks("umask 000"),
+    "read": _asks("read x"),
+    "mapfile": _asks("mapfile -C ls -c 1 x"),
+    "readarray": _asks("readarray x"),
+    "getopts": _asks("getopts ab x"),
+    "let": _asks("let x=1"),
+    "pushd": _asks("pushd src"),
+    "popd": _asks("popd"),
+    "dirs": _asks("dirs -c"),
+    "exec": _asks("exec 3<>/x", "exec > out", "exec -a x rm x"),
+    "eval": Known(
+        "reads",
+        "",
+        "",
+        runs=("eval 'ls -l'", "eval ls src"),
+        asks=(
+            'eval "$X"',
+            "eval 'rm x'",
+            "eval $(cat x)",
+            r"eval 'c\d src' && git status",
+            r"eval eval 'c\d src' && git status",
+            r"command eval 'c\d src' && git status",
+            "eval command cd src && git status",
+            r"env eval 'c\d src' && git status",
+            "timeout 5 eval ls",
+            "nice -n 5 eval ls",
+            "nohup command eval ls",
+            "exec eval ls",
+            "/bin/eval ls",
+            r"\time eval ls",
+        ),
+    ),
+    "source": Known(operands="run text*", asks=("source ./env.sh", "source .venv/bin/activate")),
+    ".": Known(operands="run text*", asks=(". ./env.sh",)),
+    "history": _asks("history -c", "history"),
+    "fc": _asks("fc -s"),
+    "fg": _asks("fg"),
+    "bg": _asks("bg"),
+    "disown": _asks("disown"),
+    "suspend": _asks("suspend"),
+    "logout": _asks("logout"),
+    "builtin": _asks("builtin rm"),
+    "coproc": _asks("coproc ls"),
+}
+# The scripts of a virtual environment are the workspace's own code, like the tests that follow.
+ACTIVATION = Known("builds", "", "work", "runs the workspace's own code")
+BUILTINS = frozenset(SHELL) - {"echo", "printf", "true", "false", "test", "["}  # programs as well
+TABLE |= SHELL

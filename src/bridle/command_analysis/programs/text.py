@@ -1,5 +1,6 @@
 """Programs that print, search, sort, compare and edit text."""
 
+from bridle.command_analysis import checks
 from bridle.command_analysis.argv import Known
 
 _GREP = (
@@ -112,7 +113,7 @@ TABLE = {
         _GREP,
         "text read*",
         instead="-e -f --regexp --file",
-        check="recursive",
+        check=checks.grep_folders,
         runs=(
             "grep -rn foo src",
             "grep -i 'a b' README.md",
@@ -141,7 +142,7 @@ TABLE = {
         _RG,
         "text read*",
         instead="-e -f --regexp --file --files --type-list",
-        check="unhidden",
+        check=checks.ripgrep_hidden,
         runs=(
             "rg foo",
             "rg -n 'def \\w+' src",
@@ -283,7 +284,7 @@ TABLE = {
         "reads",
         _DIFF,
         "read*",
-        check="folders",
+        check=checks.diff_folders,
         runs=("diff a b", "diff -u README.md src/app.py", "diff -y --width=120 a b"),
         asks=("diff a /etc/passwd", "diff -r a b", "diff --to-file=/etc/x a"),
     ),
@@ -331,7 +332,7 @@ TABLE = {
         "reads",
         "-a -f -n= -t= -e= -o -# --all --bytes= --radix= --encoding=",
         "read*",
-        check="response",
+        check=checks.response_files,
         runs=("strings -n 8 data.bin",),
         asks=("strings /etc/shadow", "strings @opts", "strings -n @opts x"),
     ),
@@ -362,7 +363,7 @@ TABLE |= {
         "--join-output --raw-input --tab --indent= --arg== --argjson== --args --jsonargs --stream "
         "--seq --unbuffered --version --help",
         "text read*",
-        check="jq",
+        check=checks.jq,
         runs=(
             "jq . package.json",
             "jq -r '.scripts | keys[]' package.json",
@@ -382,7 +383,7 @@ TABLE |= {
         "-r -P -e -c -C -M -o= -p= -y --output-format= --input-format= --prettyPrint "
         "--unwrapScalar --no-colors --colors",
         "read*",  # which of them is the filter, no two of its kinds agree
-        check="yq",
+        check=checks.yq,
         runs=(
             "yq '.jobs' conf.yaml",
             "yq -r .name conf.yaml",
@@ -408,7 +409,7 @@ TABLE |= {
         "--unbuffered --null-data --in-place? --posix --debug --version --help",
         "text read*",
         instead="-e --expression",
-        check="sed",
+        check=checks.sed,
         runs=(
             "sed -n '1,20p' README.md",
             "sed -n 5p src/app.py",
@@ -453,7 +454,7 @@ TABLE |= {
         "reads",
         "-F= -v= --field-separator= --assign= --version",
         "text read*",
-        check="awk",
+        check=checks.awk,
         halts=True,
         runs=(
             "awk '{print $1}' README.md",

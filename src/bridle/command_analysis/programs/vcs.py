@@ -1,6 +1,7 @@
 """git: the verbs that only look, where the configuration cannot run programs; and the others."""
 
-from bridle.command_analysis.argv import Known
+from bridle.command_analysis import checks
+from bridle.command_analysis.argv import Check, Known
 
 _REVS = (
     "-n= -# --max-count= --skip= --since= --after= --until= --before= --author= --committer= "
@@ -32,7 +33,12 @@ _LOOK = f"{_REVS} {_DIFFS}"
 
 
 def _looks(
-    flags: str, operands: str = "rev*", *, check: str = "", needs: str = "", instead: str = ""
+    flags: str,
+    operands: str = "rev*",
+    *,
+    check: Check | None = None,
+    needs: str = "",
+    instead: str = "",
 ) -> Known:
     return Known("reads", flags, operands, check=check, needs=needs, instead=instead)
 
@@ -51,18 +57,32 @@ _VERBS = {
         "--ignored? --ignore-submodules? --column? --no-column --ahead-behind --no-ahead-behind "
         "--renames --no-renames --find-renames? --show-stash"
     ),
-    "log": _looks(_LOOK, check="format"),
-    "whatchanged": _looks(_LOOK, check="format"),
+    "log": _looks(
+        _LOOK,
+        check=checks.git_format,
+    ),
+    "whatchanged": _looks(
+        _LOOK,
+        check=checks.git_format,
+    ),
     "shortlog": _looks(
-        f"{_REVS} -s -n -e -c -w? --summary --numbered --email --group=", check="format"
+        f"{_REVS} -s -n -e -c -w? --summary --numbered --email --group=", check=checks.git_format
     ),
     "diff": _looks(_DIFFS),
-    "show": _looks(_LOOK, check="format"),
-    "diff-tree": _looks(_LOOK, check="format"),
+    "show": _looks(
+        _LOOK,
+        check=checks.git_format,
+    ),
+    "diff-tree": _looks(
+        _LOOK,
+        check=checks.git_format,
+    ),
     "diff-index": _looks(_DIFFS),
     "diff-files": _looks(_DIFFS),
     "range-diff": _looks(_DIFFS),
-    "rev-list": _looks(_LOOK + " --objects --disk-usage? --header --timestamp", check="format"),
+    "rev-list": _looks(
+        _LOOK + " --objects --disk-usage? --header --timestamp", check=checks.git_format
+    ),
     "rev-parse": _looks(
         "--show-toplevel --git-dir --abbrev-ref? --short? --verify -q --quiet "
         "--is-inside-work-tree --is-inside-git-dir --is-bare-repository --show-prefix --show-cdup "
@@ -108,7 +128,7 @@ _VERBS = {
     "for-each-ref": _looks(
         "--count= --sort= --format= --points-at= --merged? --no-merged? --contains? "
         "--no-contains? --color? --ignore-case",
-        check="format",
+        check=checks.git_format,
     ),
     "show-ref": _looks(
         "--head --heads --branches --tags -d --dereference -s --hash? --verify -q --abbrev?"
@@ -118,20 +138,20 @@ _VERBS = {
     "count-objects": _looks("-v -H --verbose --human-readable", ""),
     "check-ignore": _looks("-q -v -z -n --quiet --verbose --non-matching --no-index --stdin"),
     "check-attr": _looks("-a --all --cached -z --stdin"),
-    "symbolic-ref": _looks("-q --short --quiet", check="symbolic"),
+    "symbolic-ref": _looks("-q --short --quiet", check=checks.git_symbolic_ref),
     "version": _looks("--build-options", ""),
     "branch": _looks(
         "-a -r -v -q -i --all --remotes --verbose --list --show-current --sort= --color? "
         "--no-color --column? --no-column --abbrev? --contains? --no-contains? --merged? "
         "--no-merged? --points-at= --format= --ignore-case",
         needs="--list --contains --no-contains --merged --no-merged",
-        check="format",
+        check=checks.git_format,
     ),
     "tag": _looks(
         "-l -n? -i --list --sort= --format= --contains? --no-contains? --merged? --no-merged? "
         "--points-at= --column? --color? --ignore-case",
         needs="-l --list --contains --no-contains --merged --no-merged --points-at",
-        check="format",
+        check=checks.git_format,
     ),
     "remote": Known(
         "reads",
@@ -150,7 +170,10 @@ _VERBS = {
         "text*",
         "puts changes aside",
         verbs={
-            "list": _looks(_LOOK, check="format"),
+            "list": _looks(
+                _LOOK,
+                check=checks.git_format,
+            ),
             "show": _looks(_DIFFS + " --include-untracked --only-untracked"),
         },
     ),
@@ -159,11 +182,17 @@ _VERBS = {
         "reads",
         _LOOK,
         "rev*",
-        check="format",
+        check=checks.git_format,
         verbs={
-            "show": _looks(_LOOK, check="format"),
+            "show": _looks(
+                _LOOK,
+                check=checks.git_format,
+            ),
             "exists": _looks(""),
-            "HEAD": _looks(_LOOK, check="format"),
+            "HEAD": _looks(
+                _LOOK,
+                check=checks.git_format,
+            ),
         },
     ),
     "notes": Known("changes", verbs={"list": _looks(""), "show": _looks("")}),
@@ -180,7 +209,7 @@ _VERBS = {
         "--global --system --worktree --type= --bool --int --path --default= --null --includes "
         "--no-includes --unset --add --replace-all --unset-all",
         "text*",
-        check="config",
+        check=checks.git_config,
     ),
     "add": _acts("puts changes into the index", "read*", "-A -u -v -n -f -p -N --all --update"),
     "commit": _acts(
@@ -207,7 +236,7 @@ _VERBS = {
         "--verbose --quiet -p= -C= --directory= --exclude= --include= --recount --apply --reject "
         "--unidiff-zero --whitespace= --ignore-whitespace --ignore-space-change --allow-empty",
         "read*",
-        check="apply",
+        check=checks.git_apply,
     ),
     "init": _acts("makes a repository", "write*"),
     "gc": _acts("tidies the repository"),
@@ -231,7 +260,7 @@ TABLE = {
         "--exec-path=config --namespace=config --no-pager --no-optional-locks --literal-pathspecs "
         "--glob-pathspecs --noglob-pathspecs --icase-pathspecs --version --no-replace-objects -P",
         verbs=_VERBS,
-        check="tame",
+        check=checks.git_repository,
         alone="--version -v",
         runs=(
             "git status",

@@ -1,13 +1,16 @@
-"""Test runners, compilers and linters: they run the workspace's own code.
+"""Programs for developers: test runners, compilers, linters, interpreters, package managers.
 
-One approval covers that. Most of their flags are harmless compared with what they run anyway; flags
-that reach outside are caught because of where their paths lead. An unknown flag asks here, too, so
-the lists are long.
+Test runners, compilers and linters run the workspace's own code, and one approval covers that. Most
+of their flags are harmless compared with what they run anyway; flags that reach outside are caught
+because of where their paths lead. An unknown flag asks here, too, so the lists are long.
+
+Interpreters and package managers run any code, so they ask; their versions do not.
 """
 
 from msgspec.structs import replace
 
-from bridle.command_analysis.argv import Known
+from bridle.command_analysis import checks
+from bridle.command_analysis.argv import Check, Known
 
 _RUNS = "runs the workspace's own code"
 
@@ -19,7 +22,7 @@ def _builds(
     alone: str = "",
     asks: tuple[str, ...] = (),
     single: bool = False,
-    check: str = "",
+    check: Check | None = None,
 ) -> Known:
     return Known(
         "builds", flags, operands, _RUNS, (), asks, alone=alone, single=single, check=check
@@ -67,7 +70,9 @@ _RUFF = (
 )
 _NPM_TASKS = {
     task: _builds(
-        "-s --silent -w= --workspace= --workspaces --if-present", "text*", check="targets"
+        "-s --silent -w= --workspace= --workspaces --if-present",
+        "text*",
+        check=checks.task_names,
     )
     for task in ("test", "t", "run", "run-script", "start", "build", "lint", "ci-test")
 }
@@ -107,13 +112,16 @@ TABLE = {
         asks=("pytest --pdb", "pytest /etc", "pytest --rootdir=/x", "pytest --junitxml=/x.xml"),
     ),
     "tox": _builds(
-        "-e= -p= -q -v -r -l --notest --recreate", "text*", asks=("tox -c /x",), check="targets"
+        "-e= -p= -q -v -r -l --notest --recreate",
+        "text*",
+        asks=("tox -c /x",),
+        check=checks.task_names,
     ),
     "nox": _builds(
         "-s= -l -r -k= -t= -p= --sessions= --list --reuse-existing-virtualenvs",
         "text*",
         asks=("nox -f /x.py",),
-        check="targets",
+        check=checks.task_names,
     ),
     "coverage": _verbs(
         {
@@ -131,18 +139,21 @@ TABLE = {
         "--dry-run --just-print --directory=cd --file=work --no-print-directory --version",
         "text*",
         alone="--version",
-        check="make",
+        check=checks.make,
         asks=("make -f /etc/x", "make -C /etc", "make --eval=x", "make SHELL=/x"),
     ),
     "ninja": _builds(
-        "-C=cd -j= -k= -v -n -t= -d= --quiet", "text*", asks=("ninja -C /x",), check="targets"
+        "-C=cd -j= -k= -v -n -t= -d= --quiet",
+        "text*",
+        asks=("ninja -C /x",),
+        check=checks.task_names,
     ),
     "cmake": _builds(
         "--build=work -j? --parallel? --target= -t= --config= -S=work -B=work -G= -D= --preset= "
         "-v --verbose",
         "work*",
         asks=("cmake -P x.cmake", "cmake -E rm x"),
-        check="targets",
+        check=checks.task_names,
     ),
     "ctest": _builds(
         "-j= -R= -E= -V -VV -N -C= --output-on-failure --test-dir=work --verbose",
@@ -152,7 +163,7 @@ TABLE = {
     "meson": _verbs(
         {
             "test": _builds("-C=cd -v --verbose --suite= --print-errorlogs", "text*"),
-            "compile": _builds("-C=cd -j= -v", "text*", check="targets"),
+            "compile": _builds("-C=cd -j= -v", "text*", check=checks.task_names),
         }
     ),
     "cargo": _verbs(
@@ -200,7 +211,7 @@ TABLE = {
             },
             # The module may name another version of go, which is fetched and run even for these.
             "version": _builds("-m -v", "", single=True),
-            "env": _builds("-json", "text*", single=True, check="goenv"),
+            "env": _builds("-json", "text*", single=True, check=checks.go_env),
             "list": _builds("-m -json -f= -deps -test -e", "text*", single=True),
             "mod": Known(reason="may fetch modules over the network", network=True),
             "get": Known(reason="fetches modules over the network", network=True),
@@ -294,10 +305,12 @@ TABLE = {
         runs=("shellcheck -s bash run.sh",),
         asks=("shellcheck -x run.sh",),
     ),
-    "mvn": _builds(_MAVEN, "text*", check="goals", asks=("mvn -s /x test", "mvn exec:exec")),
-    "mvnw": _builds(_MAVEN, "text*", check="goals"),
-    "gradle": _builds(_GRADLE, "text*", asks=("gradle -I /x build",), check="targets"),
-    "gradlew": _builds(_GRADLE, "text*", check="targets"),
+    "mvn": _builds(
+        _MAVEN, "text*", check=checks.maven_goals, asks=("mvn -s /x test", "mvn exec:exec")
+    ),
+    "mvnw": _builds(_MAVEN, "text*", check=checks.maven_goals),
+    "gradle": _builds(_GRADLE, "text*", asks=("gradle -I /x build",), check=checks.task_names),
+    "gradlew": _builds(_GRADLE, "text*", check=checks.task_names),
     "configure": _builds("--prefix=text --enable-debug", "text*"),
     "dotnet": _verbs(
         {
@@ -315,7 +328,7 @@ TABLE = {
         }
     ),
     "rspec": _builds("-f= -e= -t= -fd --format= --example= --tag= --fail-fast --only-failures"),
-    "rake": _builds("-T -s -q -t --trace --tasks", "text*", check="targets"),
+    "rake": _builds("-T -s -q -t --trace --tasks", "text*", check=checks.task_names),
     "rubocop": _builds("-a -A -f= --format= --only= --autocorrect -D"),
     "phpunit": _builds("--filter= --testdox --group= --stop-on-failure --colors? --testsuite="),
     "phpstan": _verbs({"analyse": _builds("-l= --level= --no-progress -c=work")}),
@@ -324,7 +337,7 @@ TABLE = {
     ),
     "zig": _verbs(
         {
-            v: _builds("-Doptimize=", "text*", single=True, check="targets")
+            v: _builds("-Doptimize=", "text*", single=True, check=checks.task_names)
             for v in ("build", "test", "fmt")
         },
         alone="version",
@@ -358,64 +371,233 @@ for _name in ("g++", "clang", "clang++", "cc"):
     TABLE[_name] = TABLE["gcc"]
 
 
-# Lines that build or test the workspace, as people type them. A test judges each of them.
+_CODE_FLAGS = "-c -e -E -r -m -p --eval --print"  # the program is a word, not a file
+_PROJECT = "may run the project's own programs"
+_INSTALL = "installs packages over the network"
 
 
-BUILDS = (
-    "pytest",
-    "pytest -x -q tests",
-    "pytest tests/test_a.py::test_b -k 'a and b'",
-    "python -m pytest",
-    "python3 -m pytest -q",
-    "python -m unittest",
-    "make",
-    "make test -j4",
-    "make -C src check",
-    "npm test",
-    "npm run build",
-    "yarn test",
-    "pnpm run lint",
-    "cargo build --release",
-    "cargo test",
-    "cargo clippy --all-targets",
-    "cargo fmt --check",
-    "go build ./...",
-    "go test ./... -run X -v",
-    "go vet ./...",
-    "mvn -q test",
-    "gradle build",
-    "./gradlew test",
-    "ruff check .",
-    "black --check .",
-    "mypy src",
-    "flake8 src",
-    "eslint src --ext .ts",
-    "tsc --noEmit",
-    "prettier --check src",
-    "jest",
-    "vitest --run",
-    "cmake --build build",
-    "ninja -C src",
-    "ctest --output-on-failure",
-    "tox -e py311",
-    "dotnet test",
-    "mix test",
-    "bundle exec rspec",
-    "rake test",
-    "phpunit --filter x",
-    "uv run pytest",
-    "./manage.py test",
-    "python manage.py test app",
-    "npx --no-install jest",
-    "cargo tree",
-    "poetry run pytest -q",
-    "timeout 60 pytest",
-    "CI=1 npm test",
-    ".venv/bin/pytest -q",
-    "node_modules/.bin/jest",
-    "python -m mypy src",
-    "ruff format --check src && pytest",
-    "cd src && make",
-    "pytest | tail -20",
-    "pytest 2>&1 | grep -i fail",
+def _language(flags: str, alone: str = "--version -V", asks: tuple[str, ...] = ()) -> Known:
+    return Known(
+        "changes",
+        flags,
+        "run text*",
+        "",
+        (),
+        asks,
+        check=checks.interpreter,
+        alone=alone,
+        instead=_CODE_FLAGS,
+    )
+
+
+_PIP = Known(
+    "changes",
+    "-q -v --disable-pip-version-check --no-color --no-input",
+    "text*",
+    _INSTALL,
+    network=True,
+    verbs={
+        "list": Known(
+            "reads", "-e -l --format= --local --user --not-required --exclude= --editable"
+        ),
+        "show": Known("reads", "-f -q --files --verbose", "text*"),
+        "freeze": Known("reads", "-l --local --user --all --exclude= --exclude-editable"),
+        "check": Known("reads"),
+        "install": Known(
+            reason=_INSTALL, network=True, operands="text*", flags="-r=read -e=read -U -q --upgrade"
+        ),
+        "uninstall": Known(reason="removes packages", operands="text*"),
+        "download": Known(reason=_INSTALL, network=True, operands="text*"),
+    },
+    alone="--version -V --help",
+    runs=(
+        "pip list",
+        "pip show requests",
+        "pip freeze",
+        "pip --version",
+        "pip3 list --format=json",
+    ),
+    asks=(
+        "pip install x",
+        "pip list --outdated",
+        "pip config set a b",
+        "pip download x",
+        "pip install -r requirements.txt",
+        "pip freeze --path /x",
+    ),
 )
+_SHELL = Known(
+    "changes",
+    "-e -u -x -v -l -i -s -o= --norc --noprofile --posix",
+    "run text*",
+    "runs a script",
+    alone="--version",
+    runs=(
+        "bash -c 'ls -l'",
+        "sh -c 'cat README.md | wc -l'",
+        "bash -lc 'git status'",
+        "bash --version",
+        "bash -euo pipefail -c 'ls && pwd'",
+    ),
+    asks=(
+        "bash run.sh",
+        "sh -c 'rm x'",
+        'bash -c "$X"',
+        "bash -i",
+        "sh < run.sh",
+        "bash",
+        "bash --rcfile x -c ls",
+        "sh -c 'cat /etc/passwd'",
+        "zsh -c 'ls'",
+        "bash <<< ls",
+    ),
+)
+_PYTHON = "-c= -m= -u -B -O -OO -I -s -S -E -P -W= -X= -q -v -b -d -i -x"
+
+TABLE |= {
+    "python": _language(
+        _PYTHON,
+        "--version -V --help -h",
+        asks=(
+            "python script.py",
+            "python -c 'print(1)'",
+            "python",
+            "python -m http.server",
+            "python -m pip install x",
+            "python -i",
+            "python /etc/x.py",
+            "python -m json.tool x",
+            "python -I -m test test_grammar",
+            "python -I -m cat README.md",
+        ),
+    ),
+    "node": _language(
+        "-e= -p= -r= -c -i --eval= --print= --check --test",
+        "--version -v --help",
+        asks=("node x.js", "node -e 'x'", "node -r ./x --version"),
+    ),
+    "ruby": _language("-e= -w -c -n -p -r= -I=", "--version -v", asks=("ruby x.rb", "ruby -e 1")),
+    "perl": _language(
+        "-e= -E= -n -p -i? -w -l? -a -M= -I= -c",
+        "--version -v",
+        asks=("perl -e 1", "perl -pi -e s/a/b/ x", "perl x.pl"),
+    ),
+    "php": _language("-r= -l -f=run -i -m", "--version -v", asks=("php -r 1", "php x.php")),
+    "lua": _language("-e= -i -l= -v", "-v", asks=("lua x.lua",)),
+    "java": _language("-jar= -cp= -classpath= -version", "-version --version", asks=("java X",)),
+    "deno": _language("-A", "--version", asks=("deno run x.ts",)),
+    "Rscript": _language("-e=", "--version", asks=("Rscript -e 1",)),
+    "julia": _language("-e=", "--version", asks=("julia x.jl",)),
+    "elixir": _language("-e=", "--version", asks=("elixir x.exs",)),
+    "osascript": _language("-e=", "", asks=("osascript -e 1",)),
+    "javac": Known(operands="work*", alone="-version --version"),
+    "kotlinc": Known(operands="work*", alone="-version"),
+    "pip": _PIP,
+    "uv": Known(
+        "changes",
+        "-q -v --offline",
+        "text*",
+        _INSTALL,
+        network=True,
+        alone="--version -V version",
+        verbs={
+            "pip": Known(
+                "changes",
+                reason=_INSTALL,
+                network=True,
+                verbs={
+                    "list": Known("builds", "--format=", "", _PROJECT),
+                    "show": Known("builds", "", "text*", _PROJECT),
+                    "freeze": Known("builds", "", "", _PROJECT),
+                },
+            ),
+            "tree": Known(reason=_INSTALL, network=True),
+        },
+        runs=("uv --version",),
+        asks=("uv pip list", "uv sync", "uv add x", "uv pip install x"),
+    ),
+    "poetry": Known(
+        "changes",
+        "",
+        "text*",
+        _INSTALL,
+        network=True,
+        verbs={
+            "show": Known("builds", "--tree --no-dev", "text*", _PROJECT),
+            "check": Known("builds", "", "", _PROJECT),
+        },
+        asks=("poetry show", "poetry --version", "poetry install", "poetry add x"),
+    ),
+    "conda": Known(
+        "changes",
+        "",
+        "text*",
+        _INSTALL,
+        network=True,
+        alone="--version",
+        verbs={"list": Known("reads", "", "text*"), "info": Known("reads")},
+        runs=("conda list",),
+        asks=("conda install x",),
+    ),
+    "gem": Known(
+        "changes",
+        "",
+        "text*",
+        _INSTALL,
+        network=True,
+        alone="--version -v",
+        verbs={"list": Known("reads", "-l --local", "text*")},
+        runs=("gem list",),
+        asks=("gem install x",),
+    ),
+    "bundle": Known("changes", "", "text*", _INSTALL, network=True, asks=("bundle install",)),
+    "composer": Known("changes", "", "text*", _INSTALL, network=True, asks=("composer install",)),
+    "rustup": Known(
+        "changes", "", "text*", _INSTALL, network=True, asks=("rustup update", "rustup show")
+    ),
+    "nvm": Known("changes", "", "text*", asks=("nvm use 18",)),
+    **{
+        name: Known(
+            "changes",
+            "",
+            "text*",
+            _INSTALL,
+            network=True,
+            asks=(f"{name} install x",),
+            alone="--version",
+        )
+        for name in (
+            "apt",
+            "apt-get",
+            "brew",
+            "dnf",
+            "yum",
+            "pacman",
+            "apk",
+            "snap",
+            "pipx",
+            "easy_install",
+        )
+    },
+    "dpkg": Known(
+        "changes",
+        "-l -s= -L= -S= --list",
+        "text*",
+        "changes installed programs",
+        alone="-l --list --version",
+        runs=("dpkg -l",),
+        asks=("dpkg -i x.deb",),
+    ),
+    **dict.fromkeys(("bash", "sh", "dash"), _SHELL),
+    **{
+        name: Known("changes", "", "run text*", "runs a script", alone="--version")
+        for name in ("zsh", "ksh", "fish", "csh", "tcsh", "ash", "rbash")
+    },
+}
+TABLE["python3"] = TABLE["python2"] = TABLE["pypy"] = TABLE["pypy3"] = TABLE["py"] = TABLE["python"]
+TABLE["nodejs"] = TABLE["node"]
+NODE_CHECK = Known("reads", "--check", "read")  # it is parsed, and not run
+TABLE["pip3"] = TABLE["pip"]
+
+# Programs which `python -m` runs under another name than their own.
+MODULES = {"json.tool": Known("reads", "--indent= --sort-keys --compact --no-ensure-ascii", "read")}
