@@ -36,7 +36,7 @@ async def take(state, *events):
     """Take it up, add events: the records that were read, the log, all that is there after."""
     store, read = JsonlStore(state, "process"), []
     log = await store.resume("s", read.append)
-    found = log.seq, log.head, log.size, log.found
+    found = log.seq, log.head, log.size, log.repair
     for event in events:
         log.append(event)
     await log.close()
@@ -114,7 +114,8 @@ def test_text_that_looks_like_a_checkpoint_is_none(state):
 @pytest.mark.parametrize("pad", [0, 1, 30, 90, 1000])
 def test_a_checkpoint_is_found_wherever_the_blocks_begin(state, pad, monkeypatch):
     """The file is looked through in blocks, from its end; a mark may lie across two of them."""
-    monkeypatch.setattr("bridle.stores.reader._SMALL_BLOCK", 64)
+    monkeypatch.setattr("bridle.stores.log_format._SMALL_BLOCK", 64)
+    monkeypatch.setattr("bridle.stores.log_format._BLOCK", 64)
     monkeypatch.setattr("bridle.stores.reader._BLOCK", 64)
     run(write(state, noise(3), [TextDelta("x" * pad), *noise(10)]))
     read, *_ = run(take(state))
@@ -136,7 +137,7 @@ def test_taking_up_the_tail_is_the_same_as_taking_up_all_of_it(state):
 async def all_written(store, log, written):
     """Without waiting for the disk to sync; one that fails is asked again."""
     while len(written) < log.seq:
-        store.want(log, now=True)
+        store.schedule(log, now=True)
         await asyncio.sleep(0.001)
 
 

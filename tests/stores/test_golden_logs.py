@@ -26,7 +26,7 @@ async def take(state, name):
     await log.close()
     store.close()
     assert path.read_bytes() == (LOGS / f"{name}.jsonl").read_bytes()
-    return fed, list(store.read(name)), log.found
+    return fed, list(store.read(name)), log.repair
 
 
 def shown(history):

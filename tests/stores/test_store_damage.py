@@ -58,7 +58,7 @@ async def take(store, session_id="s"):
     records = []
     log = await store.resume(session_id, records.append)
     await log.close()
-    return records, log.found or Repaired()
+    return records, log.repair or Repaired()
 
 
 OPEN = []

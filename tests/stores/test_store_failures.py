@@ -7,6 +7,7 @@ import os
 import subprocess
 import tempfile
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from bridle.events import PromptReceived, TraceEvent
 from bridle.providers.scripted import Scripted
 from bridle.stores.disk import Disk
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.log_file import Writer
+from bridle.stores.log_file import SessionsDir, Writer
 from bridle.tools.function import tool
 from rig import PYTHON, call, endings, make_engine, run
 from worn_disk import WornDisk
@@ -114,9 +115,7 @@ def test_batches_that_fail_together_are_written_and_told_in_order(state):
         store, seen, gate = JsonlStore(state), [], threading.Event()
         log = store.create("s")
         log.on_written(lambda records: seen.extend(record.seq for record in records))
-        loop = asyncio.get_running_loop()
-        waited = loop.create_future()
-        store._writer.run(loop, gate.wait, waited)
+        store._writer.run(gate.wait)
         for number in range(3):  # three batches, all behind the gate
             log.append(TraceEvent("x", number))
             await asyncio.sleep(0)
@@ -166,8 +165,8 @@ def test_who_waits_for_a_later_line_is_not_refused_for_an_earlier_one(state):
         first = asyncio.create_task(log.settled())
         await asyncio.sleep(0)
         await asyncio.sleep(0)  # now the writer has it
-        assert log._flying
-        while log._stuck is None:  # the loop hears nothing of it meanwhile
+        assert log._unfinished
+        while log._file.failure is None:  # the loop hears nothing of it meanwhile
             os.sched_yield()
         state.unlink()
         log.append(TraceEvent("x", 1))
@@ -260,19 +259,13 @@ def test_a_log_of_the_same_name_is_never_overwritten(state):
     assert run(story()) == ["first"]
 
 
-def test_the_writer_can_be_closed_and_used_again():
-    async def story():
-        writer, seen = Writer(), []
-        loop = asyncio.get_running_loop()
-        for number in range(2):
-            done = loop.create_future()
-            writer.run(loop, lambda number=number: seen.append(number), done)
-            await done
-            writer.close()
+def test_the_writer_can_be_closed_and_used_again(state):
+    writer, numbers = Writer(SessionsDir(Disk(), str(state))), []
+    for number in range(2):
+        writer.run(partial(numbers.append, number))
         writer.close()
-        return seen
-
-    assert run(story()) == [0, 1]
+    writer.close()
+    assert numbers == [0, 1]
 
 
 def test_who_settles_a_log_while_it_closes_is_answered(state):

@@ -110,7 +110,7 @@ async def look(state, story):
         log.append(TraceEvent("more"))
         await log.close()
         log = await store.resume(name, second.append)
-        assert log.found is None
+        assert log.repair is None
         await log.close()
         assert second[:-1] == first
         assert list(store.read(name)) == second

@@ -33,7 +33,7 @@ async def take(state):
     log = await store.resume("s", seen.append)
     await log.close()
     store.close()
-    return seen, log.found
+    return seen, log.repair
 
 
 def with_carriage_returns(content):

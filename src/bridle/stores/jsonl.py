@@ -1,15 +1,15 @@
 """Sessions as append-only files: a folder for each session, a JSON object on each line.
 
 `sessions/ID/log.jsonl` is private to the user. Only the process that holds the file's lock writes;
-every process may read. The event loop numbers and chains lines; the thread of `writer` writes them
-and makes them durable.
+every process may read. The event loop numbers and chains lines; the writer's thread (`log_file`)
+writes them and makes them durable.
 """
 
 import asyncio
 import errno
 import logging
 import os
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from bridle.protocols.codec import encode_data, encode_line, scrubbed
 from bridle.protocols.store import Durability, InboxMessage, Record
 from bridle.stores import inbox, locks
 from bridle.stores.disk import Disk, to_store_failed
-from bridle.stores.log_file import Batch, LogFile, SessionsDir, Task, Writer
+from bridle.stores.log_file import CLOSED, Batch, LogFile, SessionsDir, Writer, attempt
 from bridle.stores.log_format import MAX_LINE, utc_timestamp
 from bridle.stores.reader import LogLoader, SessionFolder, open_log
 from bridle.stores.session_index import write_label
@@ -33,7 +33,6 @@ _POLL = 0.2  # seconds between two looks at the notifier, while somebody listens
 _PAUSE = 0.25  # seconds that lines wait for others if nobody watches and nobody waits
 _MAX_PAUSE = 1.0  # ... if there are many such logs: a millisecond for each
 _MAX_UNSAFE = 4 << 20  # bytes that are kept until they are durable, before anybody waits for them
-_CLOSED = "the log is closed"
 _NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -50,12 +49,12 @@ class JsonlStore(SessionFolder):
         self.durability: Durability = durability
         self.disk = disk or Disk()
         self.sessions_dir = SessionsDir(self.disk, str(self.folder))
-        self._writer = Writer(self.disk)
+        self._writer = Writer(self.sessions_dir)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._urgent: dict[JsonlLog, None] = {}  # somebody waits for these logs, or watches them
-        self.patient: dict[JsonlLog, None] = {}  # nobody does: they can wait a moment
+        self.delayed: dict[JsonlLog, None] = {}  # nobody does: they can wait a moment
         self._pause = _PAUSE
-        self._at_writer = 0  # groups of batches that the writer has
+        self._unfinished = 0  # groups of batches that the writer has
         self._notifier = inbox.Notifier(self.folder)
         self._on_message: Callable[[], None] | None = None
         self._poll_timer: asyncio.TimerHandle | None = None
@@ -75,7 +74,7 @@ class JsonlStore(SessionFolder):
             while (batch := await _in_thread(lambda: next(batches, None))) is not None:
                 for record in batch:
                     apply(record)
-            if (repair := resumed.found) is not None:
+            if (repair := resumed.repair) is not None:
                 apply(resumed.append(repair))
                 _log_repair(session_id, repair)
                 await resumed.settled()
@@ -121,54 +120,60 @@ class JsonlStore(SessionFolder):
         self.listen(None)
         self._writer.close()
 
-    def want(self, log: "JsonlLog", *, now: bool) -> None:
+    def schedule(self, log: "JsonlLog", *, now: bool) -> None:
         """Have the lines of a log written: in this round of the event loop, or after a pause."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._urgent, self.patient, self._at_writer = loop, {}, {}, 0
+            self._loop, self._urgent, self.delayed, self._unfinished = loop, {}, {}, 0
         if now:
-            if not self._urgent and not self._at_writer:
-                loop.call_soon(self._flush_urgent)
+            if not self._urgent and not self._unfinished:
+                loop.call_soon(self._flush, self._urgent)
             self._urgent[log] = None  # while the writer is busy, more logs join them
         else:
-            if not self.patient:
-                loop.call_later(self._pause, self._flush_patient)
-            self.patient[log] = None
+            if not self.delayed:
+                loop.call_later(self._pause, self._flush, self.delayed)
+            self.delayed[log] = None
 
-    def _flush_urgent(self) -> None:
-        logs, self._urgent = self._urgent, {}
-        self._hand_over(logs)
-
-    def _flush_patient(self) -> None:
-        logs, self.patient = self.patient, {}
-        self._pause = min(max(_PAUSE, len(logs) / 1000), _MAX_PAUSE)
-        self._hand_over(logs)
-
-    def _hand_over(self, logs: Iterable["JsonlLog"]) -> None:
-        batches: list[Batch] = [batch for log in logs if (batch := log.batch()) is not None]
+    def _flush(self, logs: "dict[JsonlLog, None]") -> None:
+        """Hand the lines of these logs to the writer."""
+        if logs is self.delayed:
+            self._pause = min(max(_PAUSE, len(logs) / 1000), _MAX_PAUSE)
+        batches = [batch for log in logs if (batch := log.batch()) is not None]
+        logs.clear()
         if batches:
-            self._at_writer += 1
+            self._unfinished += 1
             loop = asyncio.get_running_loop()
-            self._writer.put(loop, [*batches, Task(lambda: None, partial(self._returned, loop))])
+            self._writer.write(loop, batches, partial(self._on_group_done, loop))
 
-    def _returned(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _on_group_done(self, loop: asyncio.AbstractEventLoop) -> None:
         """The writer has finished a group: hand over what has gathered meanwhile."""
         if loop is self._loop:
-            self._at_writer -= 1
-            if self._urgent and not self._at_writer:
-                self._flush_urgent()
+            self._unfinished -= 1
+            if self._urgent and not self._unfinished:
+                self._flush(self._urgent)
 
     async def after_all(self, job: Callable[[], None]) -> None:
         """Run `job` in the writer's thread, once everything before it was written."""
-        done = asyncio.get_running_loop().create_future()
-        self._writer.run(asyncio.get_running_loop(), job, done)
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+
+        def run() -> None:
+            attempt(job)
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(resolve)
+
+        def resolve() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        self._writer.run(run)
         await done
 
 
 class JsonlLog:
     """The log of one session, which this process owns.
 
-    Lives in the event loop; only `write` and `sync` of a batch run in the writer's thread.
+    Lives in the event loop; only its `LogFile` is used in the writer's thread.
     """
 
     def __init__(self, store: JsonlStore, session_id: str) -> None:
@@ -177,19 +182,17 @@ class JsonlLog:
         self.durable = 0
         self.head = ""
         self.size = self.weight = 0
-        self.found: Repaired | None = None  # what was repaired on resuming
+        self.repair: Repaired | None = None  # what was repaired on resuming
         self._store = store
-        self._file = LogFile(store.sessions_dir, syncs=store.durability == "disk")
+        self._file = LogFile(store.sessions_dir, session_id, syncs=store.durability == "disk")
         self._lines: list[bytes] = []  # to be handed to the writer
         self._cuts: list[int] = []  # where checkpoints begin in these lines
         self._records: list[Record] = []  # of these lines
         self._on_written: Callable[[Sequence[Record]], None] | None = None
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-        self._flying = 0  # batches that the writer has
+        self._unfinished = 0  # batches that the writer has
         self._durable_soon = 0  # the number that `durable` will have after these batches
-        self._stuck: OSError | None = None  # a line was not written: later ones must not be either
-        self._failed_batches: list[_LogBatch] = []  # in order
-        self._closed = False
+        self._failed_batches: list[Batch] = []  # in order
 
     @property
     def path(self) -> Path:
@@ -220,19 +223,19 @@ class JsonlLog:
             self.size += len(line)
         self._lines.append(line)
         self._records.append(record)
-        if self._on_written is not None or self not in self._store.patient:
-            self._store.want(self, now=self._on_written is not None)
+        if self._on_written is not None or self not in self._store.delayed:
+            self._store.schedule(self, now=self._on_written is not None)
         return record
 
     async def settled(self) -> None:
         """Return when every line so far is on disk (with `process`: handed to the kernel)."""
         if self.durable >= self.seq:
             return
-        if self._closed:
-            raise to_store_failed(self.session_id, OSError(errno.EBADF, _CLOSED))
+        if self._file.is_closed:
+            raise to_store_failed(self.session_id, OSError(errno.EBADF, CLOSED))
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append((self.seq, waiter))
-        self._store.want(self, now=True)
+        self._store.schedule(self, now=True)
         await waiter
 
     def on_written(self, on_written: Callable[[Sequence[Record]], None] | None) -> None:
@@ -260,79 +263,62 @@ class JsonlLog:
 
     async def release(self) -> None:
         """Close the file and release its lock, once the writer has finished with it."""
-        self._closed = True
-        if self._flying:
+        self._file.is_closed = True
+        if self._unfinished:
             await self._store.after_all(self._file.close)
         else:
             self._file.close()
-        self._fail_waiters(OSError(errno.EBADF, _CLOSED))
+        self._wake(self.seq, OSError(errno.EBADF, CLOSED))
 
-    def batch(self) -> "_LogBatch | None":
+    def batch(self) -> Batch | None:
         """What has to be written now, for the writer's thread."""
         wanted = self._waiting[-1][0] if self._waiting else 0
         durable = wanted > self._durable_soon or self._file.unsafe > _MAX_UNSAFE
-        if self._closed or (not self._lines and not durable):
+        if self._file.is_closed or (not self._lines and not durable):
             return None
         if durable:
             self._durable_soon = self.seq
-        batch = _LogBatch(
-            log=self,
+        batch = Batch(
+            file=self._file,
             data=b"".join(self._lines),
             cuts=self._cuts,
             records=self._records,
             last=self.seq,
             durable=durable,
+            on_done=self._on_batch_done,
         )
         self._lines, self._cuts, self._records = [], [], []
-        self._flying += 1
+        self._unfinished += 1
         return batch
 
-    def write(self, lines: bytes, cuts: Sequence[int]) -> None:
-        """In the writer's thread: create the file if it is new, then write."""
-        if self._stuck is not None:
-            raise self._stuck
-        try:
-            if self._file.handle < 0:
-                if self._closed:
-                    raise OSError(errno.EBADF, _CLOSED)
-                self._file.create(self.session_id)
-            self._file.write(lines, cuts)
-        except OSError as error:
-            self._stuck = error
-            raise
-
-    def sync_written(self) -> bool:
-        """In the writer's thread: make durable what was written before a line that failed."""
-        if self._file.handle < 0 or self._file.is_new:
-            return False
-        self._file.sync()
-        return True
-
-    def written(self, batch: "_LogBatch", error: OSError | None) -> None:
+    def _on_batch_done(self, batch: Batch) -> None:
         """Back in the event loop: report written records, and wake waiters."""
-        self._flying -= 1
-        if error is not None:
-            self._handle_failure(batch, error)
+        self._unfinished -= 1
+        if batch.error is not None:
+            self._handle_failure(batch, batch.error)
             return
         if batch.durable:
-            self._file.is_new = False
             self.durable = max(self.durable, batch.last)
-            self._wake()
+            self._wake(self.durable)
+            if self._waiting:  # for later lines
+                self._store.schedule(self, now=True)
         if batch.records and self._on_written is not None:
             self._on_written(batch.records)
 
-    def _wake(self) -> None:
-        """Wake those whose lines are durable; have the lines of the others written."""
+    def _wake(self, last: int, error: OSError | None = None) -> None:
+        """Wake those who wait for lines up to `last`, with the error if there is one."""
         waiting, self._waiting = self._waiting, []
         for seq, waiter in waiting:
-            if seq > self.durable:
+            if seq > last:
                 self._waiting.append((seq, waiter))
-            elif not waiter.done():
+            elif waiter.done():  # it was cancelled
+                continue
+            elif error is None:
                 waiter.set_result(None)
-        if self._waiting:
-            self._store.want(self, now=True)
+            else:
+                waiter.set_exception(to_store_failed(self.session_id, error))
 
-    def _handle_failure(self, batch: "_LogBatch", error: OSError) -> None:
+    def _handle_failure(self, batch: Batch, error: OSError) -> None:
         """Keep the lines of a batch for another attempt, and fail those who wait for them.
 
         Those who wait for later lines are not failed: these are written again first. Those who wait
@@ -342,15 +328,15 @@ class JsonlLog:
             self._failed_batches.append(batch)
             if batch.is_rest_durable:
                 self.durable = max(self.durable, self._failed_batches[0].previous)
-                self._wake()
+                self._wake(self.durable)
         elif batch.records and self._on_written is not None:  # written, but not durable
             self._on_written(batch.records)
         self._durable_soon = self.durable
-        if not self._flying:
+        if not self._unfinished:
             self._restore_lines()
-        self._fail_waiters(error, batch.last)
-        if self._waiting and not self._flying:
-            self._store.want(self, now=True)
+        self._wake(batch.last, error)
+        if self._waiting and not self._unfinished:
+            self._store.schedule(self, now=True)
 
     def _restore_lines(self) -> None:
         """Put the lines of failed batches before those that came later."""
@@ -366,16 +352,7 @@ class JsonlLog:
         self._cuts = cuts + [start + cut for cut in self._cuts]
         self._lines[:0] = lines
         self._records[:0] = records
-        self._failed_batches, self._stuck = [], None
-
-    def _fail_waiters(self, error: OSError, last: int | None = None) -> None:
-        """Fail those who wait for lines up to `last`, or for any line."""
-        waiting, self._waiting = self._waiting, []
-        for seq, waiter in waiting:
-            if last is not None and seq > last:
-                self._waiting.append((seq, waiter))
-            elif not waiter.done():
-                waiter.set_exception(to_store_failed(self.session_id, error))
+        self._failed_batches, self._file.failure = [], None
 
     def load(self) -> Generator[list[Record], None, None]:
         """In a thread: lock the file and read it, in batches. It is continued after the last."""
@@ -392,8 +369,7 @@ class JsonlLog:
             locks.lock(self._store.disk, handle, self.session_id)
             loader = LogLoader(self._store.disk, handle)
             yield from loader.records()
-            end, newline = loader.end, loader.missing_newline
-            self._file.adopt(self.session_id, handle, end, folder, newline)
+            self._file.adopt(handle, loader.end, folder, loader.missing_newline)
         except OSError as error:
             os.close(handle)
             raise to_store_failed(self.session_id, error, "read") from error
@@ -403,68 +379,8 @@ class JsonlLog:
         finally:
             os.close(folder)
         self.seq = self.durable = loader.chain.top
-        self.head, self.found = loader.chain.head, loader.repair
+        self.head, self.repair = loader.chain.head, loader.repair
         self.size = loader.end - loader.checkpoint_end
-
-
-class _LogBatch:
-    """Lines of one log on their way through the writer."""
-
-    __slots__ = (
-        "cuts",
-        "data",
-        "durable",
-        "is_rest_durable",
-        "is_written",
-        "last",
-        "log",
-        "parent",
-        "records",
-    )
-
-    def __init__(
-        self,
-        *,
-        log: JsonlLog,
-        data: bytes,
-        cuts: list[int],
-        records: list[Record],
-        last: int,
-        durable: bool,
-    ) -> None:
-        self.log = log
-        self.data = data
-        self.cuts = cuts
-        self.records = records
-        self.last = last  # the number of the newest record so far
-        self.durable = durable
-        self.parent = ""
-        self.is_written = False
-        self.is_rest_durable = False  # if this cannot be written: whether all before it is durable
-
-    @property
-    def previous(self) -> int:
-        """The number of the newest record before these lines."""
-        return self.last - len(self.records)
-
-    def write(self) -> None:
-        try:
-            self.log.write(self.data, self.cuts)
-        except OSError:
-            if self.durable:
-                with suppress(OSError):
-                    self.is_rest_durable = self.log.sync_written()
-            raise
-        self.is_written = True
-
-    def sync(self) -> None:
-        file = self.log._file
-        file.sync()
-        if file.is_new:
-            self.parent = file.sessions_dir.path
-
-    def done(self, error: OSError | None) -> None:
-        self.log.written(self, error)
 
 
 async def _in_thread(job: Callable[[], _T]) -> _T:

@@ -1,7 +1,8 @@
-"""The file of one log, for its writer: create it, append, make it durable, close it.
+"""The files of logs, and the thread that writes them: in order, and synced in groups.
 
-Runs in the writer's thread. Bytes that are not durable yet are kept in memory, because a disk that
-fails to sync may have dropped them. This module knows nothing of lines and records.
+Bytes that are not durable yet are kept in memory, because a disk that fails to sync may have
+dropped them. The event loop hands over batches and is called back when they are written, or
+durable; it never waits for the disk itself. This module knows nothing of lines and records.
 """
 
 import errno
@@ -12,20 +13,24 @@ from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from bridle.stores.disk import Disk, sync_path, write_at
 from bridle.stores.log_format import LOG_NAME
 from bridle.workspace.fs import FOLDER
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Future
+    from asyncio import AbstractEventLoop
 
 DELETED = "it was deleted while it was in use"
 REPLACED = "another file was put in its place while it was in use"
 CUT = "another process cut it off while it was in use"
+CLOSED = "the log is closed"
 _OTHERS = 0o077  # the permissions of anybody but the user
-_MAKING = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_GROUP = 32  # batches that are reported together: the first need not wait for the thousandth
+_NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class SessionsDir:
@@ -61,7 +66,7 @@ class SessionsDir:
 
 
 class LogFile:
-    """A file that only grows."""
+    """A file that only grows. It is created, private and locked, when it is first written."""
 
     __slots__ = (
         "_disk",
@@ -73,15 +78,19 @@ class LogFile:
         "_syncs",
         "_unsynced",
         "end",
+        "failure",
         "handle",
+        "is_closed",
         "is_new",
         "sessions_dir",
         "unsafe",
     )
 
-    def __init__(self, sessions_dir: SessionsDir, *, syncs: bool) -> None:
+    def __init__(self, sessions_dir: SessionsDir, session_id: str, *, syncs: bool) -> None:
         self.sessions_dir = sessions_dir
         self.handle = -1
+        self.is_closed = False  # then it is not created any more
+        self.failure: OSError | None = None  # bytes were not written: later ones must not be either
         self.end = 0  # bytes that were handed to the kernel
         self.unsafe = 0  # those of them that are not durable
         self.is_new = False  # its entry in the folder of sessions may not be durable
@@ -91,57 +100,48 @@ class LogFile:
         self._unsynced: list[bytes] = []  # written, but not durable
         self._sync_failed = False  # then what is not durable has to be written again
         self._is_created = False  # by this object
-        self._path = ""
+        self._path = f"{sessions_dir.path}/{session_id}/{LOG_NAME}"
         self._identity: tuple[int, int] | None = None  # device and inode, once they are known
 
-    def create(self, session_id: str) -> None:
-        """Create the file, private and locked, in a folder of its own."""
-        disk, path = self._disk, f"{self.sessions_dir.path}/{session_id}"
-        created = self._create_folder(path)
+    def _create(self) -> None:
+        """Create the file in a folder of its own."""
+        disk, path = self._disk, self._path.rpartition("/")[0]
+        is_new_folder = True
         try:
-            folder = disk.open(path, FOLDER)
-            try:
-                handle = self._create_file(folder)
-            except BaseException:
-                disk.close(folder)
-                raise
+            disk.make_folder(path, 0o700)
+        except FileExistsError:
+            is_new_folder = False  # left by a failed attempt, or empty; a log in it is not touched
+        except FileNotFoundError:
+            self.sessions_dir.make()
+            disk.make_folder(path, 0o700)
+        handles: list[int] = []
+        try:
+            handles.append(folder := disk.open(path, FOLDER))
+            handles.append(handle := disk.open(LOG_NAME, _NEW_FILE, 0o600, dir_fd=folder))
+            disk.lock(handle, LOCK_EX | LOCK_NB)
         except BaseException:
-            if created:
+            for open_handle in reversed(handles):
+                disk.close(open_handle)
+            if is_new_folder:
                 with suppress(OSError):
                     os.rmdir(path)  # noqa: PTH106 - no Path where logs are made
             raise
-        self.handle, self._path = handle, f"{path}/{LOG_NAME}"
+        self.handle = handle
         self._is_created = True
         if self._syncs:
             self._folder, self.is_new = folder, True
         else:
             disk.close(folder)
 
-    def _create_folder(self, path: str) -> bool:
-        """Create the session's folder; return whether it was missing."""
-        try:
-            self._disk.make_folder(path, 0o700)
-        except FileExistsError:
-            return False  # left by a failed attempt, or empty; a log in it is not touched
-        except FileNotFoundError:
-            self.sessions_dir.make()
-            self._disk.make_folder(path, 0o700)
-        return True
-
-    def _create_file(self, folder: int) -> int:
-        handle = self._disk.open(LOG_NAME, _MAKING, 0o600, dir_fd=folder)
-        try:
-            self._disk.lock(handle, LOCK_EX | LOCK_NB)
-        except BaseException:
-            self._disk.close(handle)
-            raise
-        return handle
-
     def write(self, data: bytes, cuts: Sequence[int] = ()) -> None:
         """Append bytes. If this fails nothing is counted, so it can be tried again.
 
         What is before each of the `cuts` is durable before anything behind it is written.
         """
+        if self.handle < 0:
+            if self.is_closed:
+                raise OSError(errno.EBADF, CLOSED)
+            self._create()
         if self.end and self._disk.look(self.handle).st_size < self.end:
             raise OSError(errno.ESTALE, CUT)  # writing would leave a hole
         if self._sync_failed:
@@ -208,9 +208,7 @@ class LogFile:
         self._unsynced.clear()
         self.unsafe = 0
 
-    def adopt(
-        self, session_id: str, handle: int, end: int, folder: int, missing: bytes = b""
-    ) -> None:
+    def adopt(self, handle: int, end: int, folder: int, missing: bytes = b"") -> None:
         """Continue an existing file: cut it off at `end`, append `missing`, make it durable."""
         _make_private(handle)
         _make_private(folder)
@@ -224,8 +222,7 @@ class LogFile:
             self._disk.sync_folder(folder)
             sync_path(self._disk, self.sessions_dir.path)
             self.sessions_dir.sync()
-        self.handle, self._path = handle, f"{self.sessions_dir.path}/{session_id}/{LOG_NAME}"
-        self.end = end
+        self.handle, self.end = handle, end
         info = self._disk.look(handle)
         self._identity = (info.st_dev, info.st_ino)
 
@@ -251,54 +248,62 @@ def _make_private(handle: int) -> None:
             os.fchmod(handle, mode & 0o7777 & ~_OTHERS)
 
 
-# The thread that writes logs: in order, and synced in groups.
-#
-# The event loop hands over batches and is called back when they are written, or durable. It never
-# waits for the disk itself.
+class Batch(Struct, kw_only=True, eq=False):
+    """Lines of one log on their way through the writer."""
 
-_GROUP = 32  # batches that are reported together: the first need not wait for the thousandth
-
-
-class Batch(Protocol):
-    """Some bytes for one file. Runs in the writer's thread; `done` runs in the event loop.
-
-    All batches of a group are written before the first is synced, so that a file system with a
-    journal writes that once for the group and not once for each file.
-    """
-
-    @property
-    def durable(self) -> bool:
-        """Whether it has to be synced."""
-        ...
+    file: LogFile
+    data: bytes
+    cuts: list[int]  # where checkpoints begin in the data
+    records: list[Any]
+    last: int  # the number of the newest record
+    durable: bool  # whether it has to be synced
+    on_done: Callable[["Batch"], None]  # called in the event loop
+    error: OSError | None = None
+    is_written: bool = False
+    is_rest_durable: bool = False  # if this cannot be written: whether all before it is durable
 
     @property
-    def parent(self) -> str:
-        """After the sync: a folder with a new entry, which is synced once for the whole group."""
-        ...
+    def previous(self) -> int:
+        """The number of the newest record before these lines."""
+        return self.last - len(self.records)
 
-    def write(self) -> None: ...
-    def sync(self) -> None: ...
-    def done(self, error: OSError | None) -> None: ...
+    def write(self) -> None:
+        """In the writer's thread: write the lines, unless earlier ones were not written."""
+        file = self.file
+        try:
+            if file.failure is not None:
+                raise file.failure
+            file.write(self.data, self.cuts)
+        except OSError as error:
+            file.failure = error
+            if self.durable and file.handle >= 0 and not file.is_new:
+                with suppress(OSError):
+                    file.sync()
+                    self.is_rest_durable = True
+            raise
+        self.is_written = True
 
 
 class Writer:
-    """A thread that starts with the first batch and ends with `close`."""
+    """A thread that starts with its first job and ends with `close`."""
 
-    def __init__(self, disk: Disk | None = None) -> None:
-        self._disk = disk or Disk()
-        self._jobs: SimpleQueue[tuple[AbstractEventLoop, list[Batch]] | None] = SimpleQueue()
+    def __init__(self, sessions_dir: SessionsDir) -> None:
+        self._sessions_dir = sessions_dir
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def put(self, loop: "AbstractEventLoop", batches: list[Batch]) -> None:
-        """Have these written. The batches of one file must be put in order."""
+    def run(self, job: Callable[[], None]) -> None:
+        """Run `job` in the thread, after those before it. It must not raise."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="bridle-writer", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="bridle-writer", daemon=True)
             self._thread.start()
-        self._jobs.put((loop, batches))
+        self._jobs.put(job)
 
-    def run(self, loop: "AbstractEventLoop", job: Callable[[], None], done: "Future[None]") -> None:
-        """Run `job` in this thread, after what was put before."""
-        self.put(loop, [Task(job, partial(_resolve, done))])
+    def write(
+        self, loop: "AbstractEventLoop", batches: list[Batch], on_done: Callable[[], None]
+    ) -> None:
+        """Write the batches and call `on_done` in the event loop. Those of one file keep order."""
+        self.run(partial(self._write, loop, batches, on_done))
 
     def close(self) -> None:
         """End the thread once everything is written."""
@@ -307,53 +312,39 @@ class Writer:
             self._thread.join()
             self._thread = None
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
-            loop, batches = job
-            for start in range(0, len(batches), _GROUP):
-                outcome = self._write(batches[start : start + _GROUP])
-                with suppress(RuntimeError):  # the loop is closed: it is written, and nobody waits
-                    loop.call_soon_threadsafe(_report, outcome)
+            job()
 
-    def _write(self, batches: list[Batch]) -> "list[tuple[Batch, OSError | None]]":
-        outcome = [(batch, _attempt(batch.write)) for batch in batches]
-        outcome = [
-            (batch, _attempt(batch.sync) if error is None and batch.durable else error)
-            for batch, error in outcome
-        ]
-        parents = {batch.parent for batch, error in outcome if error is None and batch.parent}
-        if not parents:
-            return outcome
-        errors = {path: _attempt(partial(sync_path, self._disk, path)) for path in parents}
-        return [(batch, error or errors.get(batch.parent)) for batch, error in outcome]
+    def _write(
+        self, loop: "AbstractEventLoop", batches: list[Batch], on_done: Callable[[], None]
+    ) -> None:
+        """Write all batches of a group, and then sync them.
 
-
-class Task:
-    """A function to be called in the order of the batches; then `on_done`, in the event loop."""
-
-    parent = ""
-    durable = False
-
-    def __init__(self, job: Callable[[], None], on_done: Callable[[], None]) -> None:
-        self.write = job
-        self._on_done = on_done
-
-    def sync(self) -> None:
-        """Do nothing: there is no file."""
-
-    def done(self, error: OSError | None) -> None:
-        """Report that this and everything before it is done."""
-        self._on_done()
+        A file system with a journal writes that once for the group and not once for each file.
+        """
+        for start in range(0, len(batches), _GROUP):
+            group = batches[start : start + _GROUP]
+            for batch in group:
+                batch.error = attempt(batch.write)
+            to_sync = [batch for batch in group if batch.durable and batch.error is None]
+            for batch in to_sync:
+                batch.error = attempt(batch.file.sync)
+            new = [batch for batch in to_sync if batch.file.is_new and batch.error is None]
+            if new:  # the folder of sessions has new entries
+                folder = self._sessions_dir
+                error = attempt(partial(sync_path, folder.disk, folder.path))
+                for batch in new:
+                    batch.error, batch.file.is_new = error, error is not None
+            is_last = start + _GROUP >= len(batches)
+            with suppress(RuntimeError):  # the loop is closed: it is written, and nobody waits
+                loop.call_soon_threadsafe(_report, group, on_done if is_last else None)
 
 
-def _resolve(done: "Future[None]") -> None:
-    if not done.done():
-        done.set_result(None)
-
-
-def _attempt(write: Callable[[], None]) -> OSError | None:
+def attempt(job: Callable[[], None]) -> OSError | None:
+    """Run `job` and return the error, of whatever kind, as one of the system."""
     try:
-        write()
+        job()
     except OSError as error:
         return error
     except Exception as error:  # if the thread died, everybody would wait forever
@@ -361,6 +352,8 @@ def _attempt(write: Callable[[], None]) -> OSError | None:
     return None
 
 
-def _report(outcome: list[tuple[Batch, OSError | None]]) -> None:
-    for batch, error in outcome:
-        batch.done(error)
+def _report(batches: list[Batch], on_done: Callable[[], None] | None) -> None:
+    for batch in batches:
+        batch.on_done(batch)
+    if on_done is not None:
+        on_done()
