@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bridle.engine.budget import Budget, Limits
-from bridle.engine.titles import write_title
+from bridle.engine.session import write_title
 from bridle.errors import BudgetReached
 from bridle.events import SessionStarted, TitleChanged, TraceEvent, UsageReported
 from bridle.protocols.provider import ProviderInfo, RequestConfig

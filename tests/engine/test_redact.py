@@ -12,8 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.engine.engine_config import EngineConfig
-from bridle.engine.redaction import MARK, Redaction, Redactor
-from bridle.engine.secret_patterns import BY_START, anchor, screen_of
+from bridle.engine.redaction import (
+    MARK,
+    SHAPES_BY_START,
+    Redaction,
+    Redactor,
+    anchor_index,
+    anchor_pattern,
+)
 from bridle.errors import ProviderError
 from bridle.events import (
     ResponseCompleted,
@@ -261,16 +267,16 @@ def test_an_event_that_was_found_clean_is_not_encoded_anew_when_it_is_said_next(
 
 
 ODD = ("k" * 20, "-leading-dash-x", "x]^y-z\\q[12345", "é:ABCDE-ñ")
-SCREEN = re.compile(screen_of([*BY_START, *ODD]))
-PIECES = st.sampled_from([*BY_START, *ODD, *"k-_AJBKC:] \\^é", "tool_call", "xitem-0"])
+SCREEN = re.compile(anchor_pattern([*SHAPES_BY_START, *ODD]))
+PIECES = st.sampled_from([*SHAPES_BY_START, *ODD, *"k-_AJBKC:] \\^é", "tool_call", "xitem-0"])
 
 
 @given(st.lists(st.tuples(PIECES, st.integers(0, 9), st.integers(1, 30)), max_size=8))
 def test_the_screen_stops_exactly_where_a_literal_stands(pieces):
     text = "".join(piece[start : start + length] for piece, start, length in pieces)
     places = {
-        found.start() + anchor(literal)
-        for literal in [*BY_START, *ODD]
+        found.start() + anchor_index(literal)
+        for literal in [*SHAPES_BY_START, *ODD]
         for found in re.finditer(f"(?={re.escape(literal)})", text)
     }
     assert {hit.start() for hit in SCREEN.finditer(text)} == places

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.engine.redaction import MARK, MOST, Redaction, Redactor
-from bridle.engine.secret_patterns import SHAPES, entropy
+from bridle.engine.redaction import MARK, MAX_PENDING, SHAPES, Redaction, Redactor, entropy
 from bridle.events import TextDelta, ThinkingDelta, ToolCallArgsDelta, ToolResultEvent, TurnEnded
 from bridle.messages import File, Image, Thinking, ToolOutput
 
@@ -189,7 +188,7 @@ def test_a_beginning_that_was_said_already_is_the_public_part_alone():
 def test_no_more_than_so_much_waits_and_an_endless_token_is_swallowed():
     pieces = [f"a ghp_{BODY}", *[BODY * 100] * 8, BODY, " ok"]
     assert "".join(through(pieces)) == f"a {MARK} ok"
-    assert len(BODY * 100) * 8 > 2 * MOST
+    assert len(BODY * 100) * 8 > 2 * MAX_PENDING
     endless = ["-----BEGIN PRIVATE KEY-----\n", *["so it goes on and on\n" * 50] * 20]
     assert "".join(through(endless)) == "".join(endless)
     assert len(through(endless)) > 2

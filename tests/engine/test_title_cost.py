@@ -3,7 +3,7 @@
 import asyncio
 
 from bridle.engine.budget import Budget, Limits
-from bridle.engine.titles import write_title
+from bridle.engine.session import write_title
 from bridle.errors import StreamCutShort
 from bridle.events import ResponseCompleted, TextDelta, TitleChanged, TraceEvent, UsageReported
 from bridle.messages import Message, Text

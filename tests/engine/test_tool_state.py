@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from bridle.engine import tool_state
+from bridle.engine import turn_context
 from bridle.events import TurnEnded
 from bridle.policy import ToolPolicy
 from bridle.protocols.session import Answer
@@ -148,7 +148,7 @@ def test_what_tools_left_running_is_ended_with_the_session(caplog):
 
 
 def test_what_hangs_does_not_hold_up_the_end(monkeypatch, caplog):
-    monkeypatch.setattr(tool_state, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(turn_context, "CLOSE_SECONDS", 0.05)
     ended = []
 
     async def hangs():

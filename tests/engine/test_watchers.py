@@ -10,7 +10,7 @@ from contextlib import aclosing
 import pytest
 
 from bridle.engine import stream
-from bridle.engine.stream import Broadcast, Channel, follow
+from bridle.engine.stream import Broadcast, Channel, follow, start_now
 from bridle.errors import StoreFailed
 from bridle.events import TraceEvent
 from bridle.protocols.store import Record
@@ -66,7 +66,7 @@ def test_a_long_log_is_never_held_whole():
     async def story():
         store, log, tower = a_log(3000)
         ahead = []
-        async with aclosing(follow(store, log, tower)) as records:
+        async with aclosing(start_now(follow(store, log, tower))) as records:
             for _ in range(3000):
                 record = await anext(records)
                 ahead.append(store.ahead - record.seq)
@@ -80,7 +80,7 @@ def test_a_long_log_is_never_held_whole():
 def test_one_who_leaves_in_the_middle_lets_go_of_the_log():
     async def story():
         store, log, tower = a_log(1000)
-        async with aclosing(follow(store, log, tower)) as records:
+        async with aclosing(start_now(follow(store, log, tower))) as records:
             seen = await some(records, 1)
             before = store.closed
         return seen, before, store.closed, len(tower)
@@ -91,7 +91,7 @@ def test_one_who_leaves_in_the_middle_lets_go_of_the_log():
 def test_one_who_has_seen_everything_reads_nothing():
     async def story():
         store, log, tower = a_log(50)
-        async with aclosing(follow(store, log, tower, after=50)) as records:
+        async with aclosing(start_now(follow(store, log, tower, after=50))) as records:
             log.append(noise("new"))
             return await some(records, 1), store.reads
 
@@ -103,7 +103,7 @@ def test_a_watcher_is_there_from_the_moment_it_asks():
 
     async def story():
         store, log, tower = a_log()
-        records = follow(store, log, tower)
+        records = start_now(follow(store, log, tower))
         told = len(tower), log._on_written is not None
         log.append(noise(1))
         seen = await some(records, 1)
@@ -116,7 +116,7 @@ def test_a_watcher_is_there_from_the_moment_it_asks():
 def test_one_who_asks_and_never_listens_is_forgotten():
     async def story():
         store, log, tower = a_log()
-        records = follow(store, log, tower)
+        records = start_now(follow(store, log, tower))
         before = len(tower)
         del records
         gc.collect()
@@ -134,7 +134,7 @@ def test_one_who_has_much_to_read_joins_when_it_is_near(monkeypatch):
     async def story():
         store, log, tower = a_log(1000)
         joined = []
-        async with aclosing(follow(store, log, tower)) as records:
+        async with aclosing(start_now(follow(store, log, tower))) as records:
             seen = []
             for number in range(1500):
                 seen += await some(records, 1)
@@ -166,7 +166,7 @@ def test_a_hundred_watchers_who_come_at_any_time_see_every_record_once(seed, nea
                 await asyncio.sleep(0)
             after = chance.randrange(log.seq + 1)
             seen = []
-            async with aclosing(follow(store, log, tower, after)) as records:
+            async with aclosing(start_now(follow(store, log, tower, after))) as records:
                 async for record in records:
                     seen.append(record.seq)
                     if chance.random() < 0.05:
@@ -263,7 +263,7 @@ def test_a_log_that_cannot_be_read_is_said_to_the_watcher_and_to_nobody_else():
     async def story():
         store, log, tower = a_log(10, Failing())
         with pytest.raises(StoreFailed):
-            await some(follow(store, log, tower), 10)
+            await some(start_now(follow(store, log, tower)), 10)
         log.append(noise("on it goes"))
         return log.seq, len(tower)
 
@@ -282,7 +282,7 @@ def test_one_who_is_cancelled_while_a_thread_reads_leaves_no_reader_behind():
                     yield record
 
         store, log, tower = a_log(10, Slow())
-        watcher = asyncio.create_task(some(follow(store, log, tower), 1))
+        watcher = asyncio.create_task(some(start_now(follow(store, log, tower)), 1))
         await asyncio.to_thread(reading.wait)
         watcher.cancel()
         await asyncio.sleep(0)

@@ -11,7 +11,6 @@ from crash_story import SCRIPT
 from crashing import Notes
 
 from bridle.engine.history import NOT_RUN, UNKNOWN, fold
-from bridle.engine.recovery import is_parked
 from bridle.events import (
     ApprovalAnswered,
     CallIntended,
@@ -82,7 +81,7 @@ def look_at_wreck(folder, torn_only=True):
     found = {one.what for one in verify(story.path).findings if not one.known}
     assert found <= {"torn tail"} or not torn_only
     history = fold(story.records)
-    stays = is_parked(history)
+    stays = history.is_parked
     open_calls = [one for one in history.open_calls if one.state == "unknown"]
     lost = {key for key, one in history.lost.items() if one.state == "unknown"}
     return lost | {one.call.id for one in open_calls if not (stays and one.reads)}

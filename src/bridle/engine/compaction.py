@@ -15,9 +15,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.budget import Budget, estimate
+from bridle.engine.budget import Budget, UsageMeter, estimate, metered, with_cost
 from bridle.engine.engine_config import EngineConfig
-from bridle.engine.pricing import UsageMeter, metered, with_cost
 from bridle.errors import AgentError, BudgetReached, ContextTooLong
 from bridle.events import Compacted, Event, TraceEvent
 from bridle.messages import File, Image, Message, Part, Text, ToolCall, ToolOutput, Transcript, user

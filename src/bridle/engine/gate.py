@@ -22,7 +22,7 @@ from bridle.engine.grants import (
     granted_rules,
     sandbox_label,
 )
-from bridle.engine.redaction import MARK, holds_mark
+from bridle.engine.redaction import MARK
 from bridle.errors import ToolError
 from bridle.events import Grant
 from bridle.messages import ToolCall
@@ -198,7 +198,7 @@ class Gate(Struct):
         """
         sandbox = "" if foreign else self.sandbox
         facts = facts_of(call, tool, self.ground, cwd=cwd, sandbox=sandbox)
-        if self.redacts and holds_mark(call.arguments):
+        if self.redacts and MARK in repr(call.arguments):
             decision = Decision("deny", _MARKED, "redaction")
             return JudgedCall(call, tool, facts, decision, cwd or self.root)
         rules = self.rules

@@ -142,6 +142,20 @@ class History:
         )
 
     @property
+    def is_parked(self) -> bool:
+        """Can the running turn be resumed, because it waits for approvals and nothing else?"""
+        return self.running > 0 and (self.parked or bool(self.pending))
+
+    @property
+    def resumable_calls(self) -> tuple[ToolCall, ...]:
+        """The calls with which a parked turn is resumed; one that only reads may run again."""
+        return tuple(
+            open_call.call
+            for open_call in self.open_calls
+            if open_call.state == "not started" or open_call.reads
+        )
+
+    @property
     def open_ids(self) -> set[str]:
         """The ids of all calls of the reply that is open, answered or not."""
         return set(self._outputs) if self._open is not None else set()
@@ -454,6 +468,16 @@ def stand_in(call: ToolCall, outcome: Literal["unknown", "not_run"]) -> ToolOutp
     """Return the result of a call that has none of its own."""
     text = UNKNOWN if outcome == "unknown" else NOT_RUN
     return ToolOutput(call.id, text, is_error=True, name=call.name, outcome=outcome)
+
+
+def results_at_end(history: History) -> tuple[ToolResultEvent, ...]:
+    """Return results for the calls that are still open when a turn ends."""
+    return tuple(
+        ToolResultEvent(
+            stand_in(open_call.call, "not_run" if open_call.state == "not started" else "unknown")
+        )
+        for open_call in history.open_calls
+    )
 
 
 def _call_ids(messages: Iterable[Message]) -> set[str]:

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from bridle.engine.budget import estimate
-from bridle.engine.pricing import UsageMeter, with_cost
+from bridle.engine.budget import UsageMeter, estimate, with_cost
 from bridle.engine.turn_context import TurnContext, refresh_tools
 from bridle.errors import AgentError, ContextTooLong, ProviderError, StreamCutShort
 from bridle.events import (
@@ -149,8 +148,8 @@ class _Received(UsageMeter):
 
 def _say_reply_limit(turn: TurnContext, config: RequestConfig) -> None:
     """Say, once a turn, that the limits do not leave enough for a reply of full length."""
-    if not turn.said_reply_limit:
-        turn.said_reply_limit = True
+    if not turn.reported_reply_limit:
+        turn.reported_reply_limit = True
         wanted = reply_limit(turn.config, turn.provider.info)
         limit = f"a reply may have {config.max_tokens:,} tokens and not {wanted:,}"
         message = f"{limit}: that is what is left of the limits"

@@ -7,7 +7,7 @@ whose result is missing, because a line of the log was lost, is treated in the s
 
 from collections.abc import Iterator
 
-from bridle.engine.history import History, OpenCall, stand_in
+from bridle.engine.history import History, OpenCall, results_at_end, stand_in
 from bridle.events import (
     Event,
     InterruptRequested,
@@ -16,20 +16,15 @@ from bridle.events import (
     TurnParked,
     UnknownCallReported,
 )
-from bridle.messages import ToolCall, ToolOutput
+from bridle.messages import ToolOutput
 
 LOST = "the process that ran the turn ended before the turn did"
 _ADVICE = "Look at what it may have changed before it is done again."
 
 
-def is_parked(history: History) -> bool:
-    """Can the turn be resumed, because it waits for approvals and for nothing else?"""
-    return history.running > 0 and (history.parked or bool(history.pending))
-
-
 def recovered(history: History) -> Iterator[Event]:
     """Yield what to record of the turn that was running when its process ended."""
-    stays_parked = is_parked(history)
+    stays_parked = history.is_parked
     events = list(_lost_results(history))
     if history.running:
         for call in history.open_calls:
@@ -81,21 +76,6 @@ def _denied_result(history: History, call: OpenCall) -> Iterator[Event]:
             outcome="denied",
         )
         yield ToolResultEvent(output)
-
-
-def open_calls(history: History) -> tuple[ToolCall, ...]:
-    """Return the calls with which a parked turn is resumed; one that only reads may run again."""
-    return tuple(
-        call.call for call in history.open_calls if call.state == "not started" or call.reads
-    )
-
-
-def results_at_end(history: History) -> Iterator[Event]:
-    """Yield results for the calls that are still open when a turn ends."""
-    for call in history.open_calls:
-        yield ToolResultEvent(
-            stand_in(call.call, "not_run" if call.state == "not started" else "unknown")
-        )
 
 
 def end_parked(history: History, by: str) -> tuple[Event, ...]:

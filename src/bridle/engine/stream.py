@@ -1,11 +1,14 @@
-"""A session's stream: deltas are joined into records, records go to any number of watchers.
+"""A session's stream: events come in, deltas are joined into records, and records go to watchers.
 
-`DeltaBuffer` stands before the log and joins what streams in small pieces. `Channel` hands items to
-its watchers; `Broadcast` is the channel of one session. `follow` is what `session.subscribe` gives:
-every record after a number, first from the store and then live, without gap or repeat.
+`ToolEmitter` takes the events of tools, from any thread. `DeltaBuffer` joins what streams in small
+pieces before it is recorded. `Channel` passes items to its watchers; `Broadcast` is the channel of
+one session. `follow` yields every record after a number, first from the store and then live,
+without gap or repeat.
 """
 
 import asyncio
+import logging
+import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -13,7 +16,11 @@ from typing import Any, Generic, TypeVar
 
 from bridle.errors import UnknownSession
 from bridle.events import (
+    ApprovalAnswered,
     Event,
+    GrantRevoked,
+    ModeChanged,
+    PromptWithdrawn,
     TextDelta,
     ThinkingDelta,
     ToolCallArgsDelta,
@@ -21,6 +28,48 @@ from bridle.events import (
     TraceEvent,
 )
 from bridle.protocols.store import Log, Record, Store
+
+log = logging.getLogger(__name__)
+
+_USER_ONLY = frozenset({ApprovalAnswered, GrantRevoked, ModeChanged, PromptWithdrawn})
+
+
+class ToolEmitter:
+    """Emits the events of a turn's tools from any thread, until `close`.
+
+    Tools may not emit what only a person does (answers, mode changes), except through
+    `emit_unrestricted`, which is for tools that ask a person.
+    """
+
+    __slots__ = ("_emit", "_loop", "_open", "_thread")
+
+    def __init__(self, emit: Callable[[Event], None]) -> None:
+        self._emit = emit
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._open = True
+
+    def __call__(self, event: Event) -> None:
+        if type(event) in _USER_ONLY:
+            log.warning("a tool may not emit %s: only a person does that", type(event).__name__)
+        else:
+            self.emit_unrestricted(event)
+
+    def emit_unrestricted(self, event: Event) -> None:
+        """Emit any event: for tools that ask a person, and pass on the answer."""
+        if threading.get_ident() == self._thread:
+            self._emit_if_open(event)
+        elif self._open:
+            self._loop.call_soon_threadsafe(self._emit_if_open, event)
+
+    def close(self) -> None:
+        """Ignore what tools emit from here on: the turn is over."""
+        self._open = False
+
+    def _emit_if_open(self, event: Event) -> None:
+        if self._open:
+            self._emit(event)
+
 
 _DELTA_SECONDS = 0.03  # between two records of deltas
 Delta = TextDelta | ThinkingDelta | ToolCallArgsDelta | ToolOutputDelta
@@ -58,8 +107,17 @@ class DeltaBuffer:
         delta: Any = event
         if self._kind is kind and (kind in _WITHOUT_CALL or self._call == delta.call_id):
             self._texts.append(delta.text)
-        else:
-            self._begin(delta)
+            return
+        self.flush()
+        self._first, self._kind = delta, kind
+        self._call = getattr(delta, "call_id", "")
+        self._texts.append(delta.text)
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            wait = self._flushed_at + _DELTA_SECONDS - loop.time()
+            self._timer = (
+                loop.call_later(wait, self._tick) if wait > 0 else loop.call_soon(self._tick)
+            )
 
     def flush(self) -> None:
         """Record the deltas that wait."""
@@ -80,18 +138,6 @@ class DeltaBuffer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-    def _begin(self, event: Delta) -> None:
-        self.flush()
-        self._first, self._kind = event, type(event)
-        self._call = getattr(event, "call_id", "")
-        self._texts.append(event.text)
-        if self._timer is None:
-            loop = asyncio.get_running_loop()
-            wait = self._flushed_at + _DELTA_SECONDS - loop.time()
-            self._timer = (
-                loop.call_later(wait, self._tick) if wait > 0 else loop.call_soon(self._tick)
-            )
 
     def _tick(self) -> None:
         self._timer = None
@@ -117,19 +163,15 @@ class _Link(Generic[T]):
 class Watcher(Generic[T]):
     """One subscriber of a channel: a position in its chain of batches."""
 
-    __slots__ = ("_backlog", "_position", "_received", "_waiter", "lagging", "over")
+    __slots__ = ("_position", "_waiter", "backlog", "lagging", "over", "received")
 
     def __init__(self, newest: _Link[T], published: int, backlog: int) -> None:
         self._position = newest
-        self._received = published
-        self._backlog = backlog
+        self.received = published
+        self.backlog = backlog
         self._waiter: asyncio.Future[None] | None = None
         self.lagging = False
         self.over = False
-
-    def is_behind(self, published: int) -> bool:
-        """Is it too far behind to wait for?"""
-        return published - self._received >= self._backlog
 
     def wake(self) -> None:
         """Have it look again: there is a batch, or the end."""
@@ -158,7 +200,7 @@ class Watcher(Generic[T]):
             finally:
                 self._waiter = None
         self._position = link
-        self._received += len(link.items)
+        self.received += len(link.items)
         return link.items
 
     async def records(self) -> AsyncGenerator[T, None]:
@@ -207,7 +249,9 @@ class Channel(Generic[T]):
         if not items or not self._watchers:
             return
         published = self._published
-        slow = [watcher for watcher in self._watchers if watcher.is_behind(published)]
+        slow = [
+            watcher for watcher in self._watchers if published - watcher.received >= watcher.backlog
+        ]
         for watcher in slow:
             watcher.drop()
             self.leave(watcher)
@@ -249,30 +293,19 @@ class Broadcast(Channel[Record]):
             self._listener(items)
 
     def _update_log(self) -> None:
-        wanted = self._listener is not None or len(self) > 0
+        wanted = self._listener is not None or bool(self._watchers)
         if wanted != self._is_attached and self._log is not None:
             self._log.on_written(self.publish if wanted else None)
         self._is_attached = wanted
 
 
-_NEAR = BACKLOG // 2  # so few records are read while new ones wait in the watcher's own room
+_NEAR = BACKLOG // 2  # so many records can be read while new ones wait in the watcher
 _BATCH = 128
-_START = Record(0, "", TraceEvent("begun"))  # nobody sees it: see `start_now`
-
-
-def follow(
-    store: Store, log: Log, broadcast: Broadcast, after: int = 0
-) -> AsyncGenerator[Record, None]:
-    """Yield every record after that number, until the session is closed.
-
-    A watcher that was dropped for being too slow reads from the store what it missed, and joins
-    the channel again.
-    """
-    return start_now(_follow(_Subscription(store, log, broadcast, after)))
+_START = Record(0, "", TraceEvent("begun"))  # discarded: see `start_now`
 
 
 def start_now(items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-    """Run a generator up to its first `yield`, whose value nobody sees, and return it.
+    """Run a generator up to its first `yield`, discard that value, and return the generator.
 
     A generator starts when it is first asked for an item, but a watcher has to join at once. And
     one that has started runs its `finally` in any case.
@@ -282,83 +315,47 @@ def start_now(items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
     return items
 
 
-async def _follow(subscription: "_Subscription") -> AsyncGenerator[Record, None]:
+async def follow(
+    store: Store, log: Log, broadcast: Broadcast, after: int = 0
+) -> AsyncGenerator[Record, None]:
+    """Yield every record after that number, until the session is closed. Start it with `start_now`.
+
+    Join the channel if few records are missing, and read those from the store. If many are missing,
+    read first and join afterwards. A watcher that was dropped for being too slow starts again.
+    """
+    last = after
+    watcher: Watcher[Record] | None = None
+    reader: _StoreReader | None = None
     try:
-        subscription.start()
+        if log.seq - last <= _NEAR:
+            watcher = broadcast.join()
+        is_behind = log.seq > last
         yield _START
-        batch: Sequence[Record]
         while True:
-            while batch := await subscription.read():
-                for record in batch:
-                    yield record
-            next_batch, last = subscription.watcher.batch, subscription.last
-            while batch := await next_batch():
+            if is_behind:
+                reader = _StoreReader(store, log.session_id, last)
+                while not reader.is_over:
+                    for record in await reader.batch():
+                        last = record.seq
+                        yield record
+                reader = None
+            if watcher is None:
+                watcher, is_behind = broadcast.join(), log.seq > last
+                continue
+            while batch := await watcher.batch():
                 for record in batch:
                     if record.seq > last:
                         last = record.seq
                         yield record
-            if not subscription.watcher.lagging:
+            if not watcher.lagging:
                 return
-            subscription.restart(last)
+            watcher = broadcast.join() if log.seq - last <= _NEAR else None
+            is_behind = log.seq > last
     finally:
-        subscription.leave()
-
-
-class _Subscription:
-    """The position of one `follow`: first in the store, then in the channel."""
-
-    def __init__(self, store: Store, log: Log, broadcast: Broadcast, after: int) -> None:
-        self.last = after
-        self._store = store
-        self._log = log
-        self._broadcast = broadcast
-        self._watcher: Watcher[Record] | None = None
-        self._reader: _StoreReader | None = None
-
-    @property
-    def watcher(self) -> Watcher[Record]:
-        """The watcher, once it has joined the channel."""
-        assert self._watcher is not None
-        return self._watcher
-
-    def start(self) -> None:
-        """Start after `last`: join the channel if it is near, and read older records first."""
-        near = self._log.seq - self.last <= _NEAR
-        if near or self._reader is not None:  # it has read everything there was
-            self._watcher = self._broadcast.join()
-        known = self._log.seq <= self.last
-        self._reader = None if known else _StoreReader(self._store, self._log.session_id, self.last)
-
-    def restart(self, after: int) -> None:
-        """Start again after the watcher was dropped."""
-        self.last, self._watcher = after, None
-        self.start()
-
-    async def read(self) -> list[Record]:
-        """Return the next records from the store; none once the channel has everything to come."""
-        while (reader := self._reader) is not None:
-            batch = await reader.batch()
-            if batch:
-                self.last = batch[-1].seq
-            if reader.is_over:
-                self._end_reading()
-            if batch:
-                return batch
-        return []
-
-    def leave(self) -> None:
-        """Close the file and leave the channel."""
-        if self._reader is not None:
-            self._reader.close()
-        if self._watcher is not None:
-            self._broadcast.leave(self._watcher)
-
-    def _end_reading(self) -> None:
-        """Go over to the channel. If it was not joined yet, join and read what came in between."""
-        if self._watcher is None:
-            self.start()
-        else:
-            self._reader = None
+        if reader is not None:
+            reader.close()
+        if watcher is not None:
+            broadcast.leave(watcher)
 
 
 class _StoreReader:

@@ -1,7 +1,7 @@
 """Runs a session's turns: at most one at a time, queued prompts after it, and hands out results.
 
 `TurnRunner` owns a turn from its prompt to its end: start, interrupt, park, resume. `RunningTurn`
-is the one that runs: its task, time limit and budget. `TurnResults` are what callers wait for.
+is the one that runs: its task, time limit and budget. `PendingResult` is what callers wait for.
 """
 
 import asyncio
@@ -19,15 +19,14 @@ from bridle.engine.engine_config import EngineConfig
 from bridle.engine.foreign.session import AgentTurnInput
 from bridle.engine.foreign.turn import run_agent_turn
 from bridle.engine.gate import Gate, unreadable_paths
-from bridle.engine.history import History
+from bridle.engine.history import History, results_at_end
 from bridle.engine.hooks import CallMiddleware, hook_note
 from bridle.engine.loop import PARKED, Ending, outcome, run_turn
-from bridle.engine.recovery import denied_results, is_parked, open_calls, results_at_end
-from bridle.engine.stream import DeltaBuffer
+from bridle.engine.recovery import denied_results
+from bridle.engine.stream import DeltaBuffer, ToolEmitter
 from bridle.engine.subagents import Subagents
 from bridle.engine.tool_calls import ToolCalls
-from bridle.engine.tool_state import ToolEmitter, ToolState
-from bridle.engine.turn_context import TurnContext
+from bridle.engine.turn_context import ToolState, TurnContext
 from bridle.errors import AgentError, HookDenied, StoreFailed, TimedOut
 from bridle.events import (
     Event,
@@ -66,6 +65,14 @@ class PendingResult:
         self._waiters: list[asyncio.Future[None]] = []
         self.result: TurnResult | None = None
 
+    async def wait(self) -> TurnResult:
+        """Return the result once there is one."""
+        while self.result is None:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+        return self.result
+
     def set(self, result: TurnResult) -> None:
         """Hand the result to everybody who waits."""
         self.result = result
@@ -74,54 +81,26 @@ class PendingResult:
                 waiter.set_result(None)
         self._waiters = []
 
-    def arrival(self) -> asyncio.Future[None]:
-        """Return a future that is done once the result is set."""
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        return waiter
-
-
-class TurnResults(dict[int, PendingResult]):
-    """By number of turn: results that are still to come, and the newest of those that came."""
-
-    __slots__ = ()
-
-    def expect(self, turn: int) -> None:
-        """Have a result of this turn to wait for."""
-        self[turn] = PendingResult()
-
-    def is_pending(self, turn: int) -> bool:
-        """Is this turn's result still to come?"""
-        pending = self.get(turn)
-        return pending is not None and pending.result is None
-
-    def settle(self, result: TurnResult) -> None:
-        """Hand a result to those who wait for it, and forget very old ones."""
-        self[result.turn].set(result)
-        settled = [turn for turn, pending in self.items() if pending.result is not None]
-        for turn in settled[:-_RESULTS_KEPT]:
-            del self[turn]
-
 
 class RunningTurn:
     """One turn while it runs."""
 
     __slots__ = (
         "_config",
-        "_emitter",
         "_history",
-        "_middleware",
         "_session_id",
         "_subagents",
         "_tool_state",
         "budget",
         "context",
         "deadline",
+        "emitter",
         "has_started",
         "has_steering",
         "is_parking",
         "is_resumed",
         "is_stopped",
+        "middleware",
         "number",
         "prompts",
         "read_steering",
@@ -137,6 +116,7 @@ class RunningTurn:
         config: EngineConfig,
         history: History,
         tool_state: ToolState,
+        emit: Callable[[Event], None],
         prompts: tuple[Message, ...],
     ) -> None:
         self.number = number
@@ -152,9 +132,9 @@ class RunningTurn:
         self._config = config
         self._history = history
         self._tool_state = tool_state
-        self._middleware: CallMiddleware | None = None
+        self.middleware: CallMiddleware | None = None
         self._subagents: Subagents | None = None
-        self._emitter: ToolEmitter | None = None
+        self.emitter = ToolEmitter(emit)
         limits = config.limits
         now = asyncio.get_running_loop().time()
         self.deadline = now + limits.seconds if limits.seconds else None
@@ -178,9 +158,8 @@ class RunningTurn:
         config = self._config
         time_limit = asyncio.timeout_at(self.deadline)
         try:
-            self._emitter = ToolEmitter(emit)
             if config.hooks is not None or config.judge is not None or config.keeper is not None:
-                self._middleware = CallMiddleware(config, self._session_id, self.number, emit)
+                self.middleware = CallMiddleware(config, self._session_id, self.number, emit)
             request = config.config
             if self.is_resumed:
                 request = replace(request, tool_choice="")
@@ -200,8 +179,8 @@ class RunningTurn:
                 system=config.system,
                 offered=config.offered,
                 redactor=config.redactor,
-                open_calls=open_calls(self._history),
-                middleware=self._middleware,
+                open_calls=self._history.resumable_calls,
+                middleware=self.middleware,
                 sources=config.sources,
                 has_steering=self.has_steering,
             )
@@ -209,8 +188,9 @@ class RunningTurn:
                 raise asyncio.CancelledError
             await settled()  # nothing happens before the prompt is durable
             async with time_limit:
-                if self._middleware is not None and not self.is_resumed:
-                    await self._run_start_hooks(turn, self._middleware)
+                middleware = None if self.is_resumed else self.middleware
+                if middleware is not None and middleware.has_hook("before_turn"):
+                    await self._run_start_hooks(turn, middleware)
                 if config.agent is not None:
                     return await run_agent_turn(turn, self._agent_input()), None
                 turn.tool_calls = ToolCalls(turn)
@@ -224,25 +204,10 @@ class RunningTurn:
             return outcome(error)
 
     async def _run_start_hooks(self, turn: TurnContext, middleware: CallMiddleware) -> None:
-        if not middleware.has_hook("before_turn"):
-            return
         remark = await middleware.run_hooks("before_turn")
         if remark.deny:
             raise HookDenied(f"a hook refused the turn, and nothing was run: {remark.deny}")
         turn.system += hook_note(remark.word)
-
-    @property
-    def has_end_hooks(self) -> bool:
-        """Is there a hook for the end of a turn?"""
-        return self._middleware is not None and self._middleware.has_hook("after_turn")
-
-    async def run_end_hooks(self, ending: Ending) -> None:
-        """Call the hooks for the end of a turn. What they say is recorded, and changes nothing."""
-        if self._middleware is None or ending.reason == "parked":
-            return
-        result, ok = ending.detail or ending.reason, ending.reason == "done"
-        with suppress(asyncio.CancelledError):  # an interrupt: the turn is over anyway
-            await self._middleware.run_hooks("after_turn", result=result, ok=ok)
 
     def _agent_input(self) -> AgentTurnInput:
         agent = self._config.agent
@@ -295,14 +260,11 @@ class RunningTurn:
         self.task = None
         return names
 
-    def close(self) -> None:
-        """Ignore what its tools emit from here on."""
-        if self._emitter is not None:
-            self._emitter.close()
-
     def _tool_context(self, call: ToolCall) -> ToolContext[Any]:
-        config, state, emitter = self._config, self._tool_state, self._emitter
-        assert emitter is not None
+        config, state, emitter = self._config, self._tool_state, self.emitter
+        if state.folder is None:
+            path = getattr(state.log, "path", "")
+            state.folder = str(path).rpartition("/")[0]
         tool = config.tools.get(call.name)
         asks = tool is not None and tool.policy.asks
         context = ToolContext(
@@ -313,7 +275,7 @@ class RunningTurn:
             config.deps,
             emitter.emit_unrestricted if asks else emitter,
             memory=state.memory,
-            at_close=state.at_close,
+            at_close=state.closers.append,
             folder=state.folder,
             mode=state.mode(),
         )
@@ -329,9 +291,9 @@ class RunningTurn:
 
     def _get_subagents(self) -> Subagents:
         if self._subagents is None:
-            assert self.context is not None and self._emitter is not None
+            assert self.context is not None
             self._subagents = Subagents(
-                self._config, self.context, self._emitter, self._session_id, self.deadline
+                self._config, self.context, self.emitter, self._session_id, self.deadline
             )
         return self._subagents
 
@@ -352,7 +314,7 @@ class TurnRunner:
         self.running_number = 0  # the turn that runs; 0: none
         self.is_closed = False
         self.last_reason: Reason | None = None  # how the newest turn ended that ended here
-        self.results = TurnResults()
+        self.results: dict[int, PendingResult] = {}  # by turn: expected ones and the newest others
         self.tool_state = ToolState(log, mode)
         self._session_id = log.session_id
         self._log = log
@@ -372,7 +334,7 @@ class TurnRunner:
     @property
     def is_parked(self) -> bool:
         """Does a turn wait for approvals, with nothing running?"""
-        return not self.is_busy and is_parked(self._history)
+        return not self.is_busy and self._history.is_parked
 
     @property
     def current(self) -> int:
@@ -388,19 +350,19 @@ class TurnRunner:
     def new_number(self) -> int:
         """Return the number of one more turn, whose result somebody may wait for."""
         self._last_number += 1
-        self.results.expect(self._last_number)
+        self.results[self._last_number] = PendingResult()
         return self._last_number
+
+    def is_expected(self, number: int) -> bool:
+        """Is this turn's result still to come, for somebody who may wait for it?"""
+        pending = self.results.get(number)
+        return pending is not None and pending.result is None
 
     def steered_number(self) -> int:
         """Return the number of the current turn, whose result somebody may wait for."""
         if self.current not in self.results:
-            self.results.expect(self.current)
+            self.results[self.current] = PendingResult()
         return self.current
-
-    def next_number(self, turn: int) -> int:
-        """Return the turn to start now. Prompts queued earlier keep their place."""
-        oldest = next(iter(self._history.waiting.values())).turn
-        return oldest if self.results.is_pending(oldest) else turn
 
     def start(self, number: int, prompts: tuple[Message, ...]) -> None:
         """Start a turn with these prompts, or none if it was parked."""
@@ -410,6 +372,7 @@ class TurnRunner:
             config=self.config,
             history=self._history,
             tool_state=self.tool_state,
+            emit=self._emit,
             prompts=prompts,
         )
         self.is_busy, self.running_number = True, number
@@ -421,8 +384,8 @@ class TurnRunner:
     def resume(self) -> int:
         """Continue the parked turn: it has its answers, or there is somebody who can be asked."""
         number = self._history.running
-        if not self.results.is_pending(number):  # a caller may wait already that has steered it
-            self.results.expect(number)
+        if not self.is_expected(number):  # a caller may wait already that has steered it
+            self.results[number] = PendingResult()
         for event in denied_results(self._history):  # a denied call stays denied in any mode
             self._emit(event)
         self.start(number, ())
@@ -432,7 +395,7 @@ class TurnRunner:
         """Have prompts that wait keep the turns they were given when they were sent."""
         for prompt in self._history.waiting.values():
             if prompt.when != "next_step" and prompt.turn not in self.results:
-                self.results.expect(prompt.turn)
+                self.results[prompt.turn] = PendingResult()
 
     def start_waiting(self) -> int:
         """Start the turn of the oldest prompt that waits.
@@ -443,7 +406,7 @@ class TurnRunner:
         waiting = list(self._history.waiting.values())
         first = next((prompt for prompt in waiting if prompt.when == "next_step"), waiting[0])
         number = first.turn
-        if not self.results.is_pending(number):
+        if not self.is_expected(number):
             number = self.new_number()
         self.start(number, self.take_prompts(number))
         return number
@@ -463,7 +426,7 @@ class TurnRunner:
         if (turn := self._turn) is None:
             return False
         is_ending_parked = (
-            not self.running_number and self.is_busy and is_parked(self._history)
+            not self.running_number and self.is_busy and self._history.is_parked
         )  # in this very moment
         records = not turn.is_stopped and (
             self.running_number > 0 or (is_ending_parked and not self.is_closed)
@@ -504,7 +467,7 @@ class TurnRunner:
     def _end_compaction(self, work: asyncio.Task[bool]) -> None:
         """Make the session idle, also if nobody waits for the compaction any more."""
         self._compaction, self.is_busy = None, False
-        if any(self.results.is_pending(one.turn) for one in self._history.waiting.values()):
+        if any(self.is_expected(one.turn) for one in self._history.waiting.values()):
             self._start_next()  # a prompt was sent meanwhile
         if not work.cancelled():
             work.exception()  # retrieved here if nobody else does
@@ -512,7 +475,7 @@ class TurnRunner:
     async def close(self, request: InterruptRequested) -> None:
         """Park a turn that waits for a person, interrupt any other."""
         turn = self._turn
-        if self.is_busy and turn is not None and not turn.is_stopped and is_parked(self._history):
+        if self.is_busy and turn is not None and not turn.is_stopped and self._history.is_parked:
             turn.park()
         await self.interrupt(request)
 
@@ -545,9 +508,7 @@ class TurnRunner:
         """
         taken: list[Message] = []
         for seq, prompt in list(self._history.waiting.items()):
-            is_mine = prompt.turn == number or not (
-                steering or self.results.is_pending(prompt.turn)
-            )
+            is_mine = prompt.turn == number or not (steering or self.is_expected(prompt.turn))
             if is_mine and (prompt.when == "next_step" or not steering):
                 message = Message("user", prompt.parts or as_parts(prompt.content))
                 taken.append(message)
@@ -583,18 +544,22 @@ class TurnRunner:
 
     async def _finish(self, turn: RunningTurn, ending: Ending, error: AgentError | None) -> None:
         if (redactor := self.config.redactor) is not None:
-            redactor.error(error)
+            if error is not None:
+                redactor.error(error)
             ending = redactor.value(ending)
-        if turn.has_end_hooks:
-            await turn.run_end_hooks(ending)
-        turn.close()
+        middleware = turn.middleware if ending.reason != "parked" else None
+        if middleware is not None and middleware.has_hook("after_turn"):
+            result = ending.detail or ending.reason
+            with suppress(asyncio.CancelledError):  # an interrupt: the turn is over anyway
+                await middleware.run_hooks("after_turn", result=result, ok=ending.reason == "done")
+        turn.emitter.close()  # what its tools emit from here on is ignored
         self.approvals.cancel_waiters()
         self.running_number = 0  # from here on there is nothing left to interrupt
         try:
             self._record_end(turn.number, ending, error)
             self._deltas.close()
             await self._log.settled()
-            if turn.is_stopped and not turn.is_parking and is_parked(self._history):
+            if turn.is_stopped and not turn.is_parking and self._history.is_parked:
                 ending = _INTERRUPTED  # interrupted in the moment in which it was parked
                 self._record_end(turn.number, ending, None)
                 await self._log.settled()
@@ -609,7 +574,7 @@ class TurnRunner:
         """Start whatever is due: a parked turn whose approvals are answered, or the next prompt."""
         if self.is_busy or self.is_closed:
             return
-        if is_parked(self._history):
+        if self._history.is_parked:
             if not self._history.pending:
                 self.resume()
         elif self._history.waiting:
@@ -643,11 +608,10 @@ class TurnRunner:
                 self._checkpoint_bytes = 2 * self._log.size
 
     def _settle_result(self, number: int, ending: Ending, error: AgentError | None) -> None:
-        if not self.results.is_pending(number):
+        if not self.is_expected(number):
             return
-        turn = self._turn if self._turn is not None and self._turn.number == number else None
         text, used = "", ExecutionMetrics()
-        if turn is not None:
+        if (turn := self._turn) is not None and turn.number == number:
             text = self._history.newest_text
             if turn.context is not None:
                 text = turn.context.cut_text + text
@@ -655,7 +619,7 @@ class TurnRunner:
         permission_needed = self.approvals.take_unanswered()
         if ending.reason == "parked":
             permission_needed += len(self._history.pending)
-        self.results.settle(
+        self.results[number].set(
             TurnResult(
                 text=text,
                 reason=ending.reason,
@@ -667,3 +631,6 @@ class TurnRunner:
                 permission_needed=permission_needed,
             )
         )
+        settled = [known for known, pending in self.results.items() if pending.result is not None]
+        for old in settled[:-_RESULTS_KEPT]:
+            del self.results[old]

@@ -26,7 +26,7 @@ from bridle.engine.foreign.calls import OVER, ForeignCalls
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
 from bridle.engine.redaction import Redactor
-from bridle.engine.tool_state import ToolEmitter
+from bridle.engine.stream import ToolEmitter
 from bridle.engine.turn_context import TurnContext, refresh_tools
 from bridle.errors import BudgetReached
 from bridle.events import (
