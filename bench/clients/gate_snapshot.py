@@ -16,7 +16,7 @@ IN_A_FOLDER = 50
 
 
 def main() -> None:
-    """The first one keeps everything; the others, each by a new keeper, find nothing new."""
+    """The first one keeps everything; the others, each by a new object, find nothing new."""
     folder, files, rounds = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     root, state = folder / "tree", folder / "undo-state"
     plant(root, files)
@@ -40,7 +40,7 @@ def plant(root: Path, files: int) -> None:
 
 
 def timed(root: Path, state: Path) -> float:
-    """One snapshot, in milliseconds, the keeper's index read from disk."""
+    """One snapshot, in milliseconds, the index read from disk."""
     started = time.perf_counter()
     Undo(root, state).snapshot()
     return (time.perf_counter() - started) * 1000

@@ -24,13 +24,13 @@ class Story:
         self.session = bridle.logs()[0].parent.name
 
     def turn(self, number, effect, session=None):
-        keeping = Undo(self.root, self.bridle.state).keep(session or self.session, number)
+        recorder = Undo(self.root, self.bridle.state).record_turn(session or self.session, number)
         call = ToolCall("c", "shell")
 
         async def work():
-            await keeping.before(call)
+            await recorder.before(call)
             effect()
-            await keeping.after(call)
+            await recorder.after(call)
 
         asyncio.run(work())
 

@@ -1,4 +1,4 @@
-"""A line, judged over an imagined ground and decided without rules: what would happen to it."""
+"""A line, judged over an imagined machine and decided without rules: what would happen to it."""
 
 from imagined import ROOT, Imagined
 
@@ -6,25 +6,25 @@ from bridle.command_analysis.judge import judge
 from bridle.messages import ToolCall
 from bridle.policy import Facts, Rule, ToolPolicy, decide
 
-GROUND = Imagined()
+MACHINE = Imagined()
 SHELL = ToolPolicy(runs="command", risk="high")
 
 
-def understood(line, ground=GROUND, cwd=ROOT):
+def understood(line, machine=MACHINE, cwd=ROOT):
     """What the line would do."""
-    return judge(line, cwd, ground)
+    return judge(line, cwd, machine)
 
 
-def decided(line, *rules, mode="ask", ground=GROUND):
+def decided(line, *rules, mode="ask", machine=MACHINE):
     """The decision about it, with rules written as `deny: shell(curl *)`."""
-    found = judge(line, ground.root, ground)
+    found = judge(line, machine.root, machine)
     facts = Facts(SHELL, line, found.floor, found.acts, found.guard, found.opaque)
     return decide(ToolCall("c1", "shell", {"command": line}), facts, [*map(rule, rules)], mode)
 
 
-def verdict(line, *rules, mode="ask", ground=GROUND):
+def verdict(line, *rules, mode="ask", machine=MACHINE):
     """allow, ask or deny; `builds` where one yes would cover the class."""
-    decision = decided(line, *rules, mode=mode, ground=ground)
+    decision = decided(line, *rules, mode=mode, machine=machine)
     return decision.covers or decision.verdict
 
 

@@ -1,4 +1,4 @@
-"""A ground for tests: an imaginary tree, and the promise kept over it."""
+"""A machine for tests: an imaginary tree, and the promise kept over it."""
 
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -57,7 +57,7 @@ class Imagined:
         cut = len(base) + 1 if base and not pattern.startswith("/") else 0
         return tuple(sorted(name[cut:] for name in found))
 
-    def delicate(self, folder, cwd):
+    def sensitive_files(self, folder, cwd):
         if self.vast:
             return None
         top = normpath(join(cwd or self.root, folder)) + "/"
@@ -65,10 +65,10 @@ class Imagined:
         below = [path[len(top) :] for path in whole if path.startswith(top)]
         return tuple(n for n in below if _care(n.lower())[0] or f"{top}{n}"[4:] in self.links)
 
-    def is_tame(self, cwd):
+    def is_repository_safe(self, cwd):
         return self.tame
 
-    def local(self, name):
+    def is_local_program(self, name):
         return name in self.programs
 
 

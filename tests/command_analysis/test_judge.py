@@ -172,40 +172,40 @@ def test_outside_is_the_floor_for_writing_and_a_question_for_reading():
 
 
 def test_a_link_is_judged_by_where_it_leads():
-    assert verdict("cat out/hosts", ground=LINK) == "ask"
-    assert understood("echo x > out/hosts", ground=LINK).floor
-    assert verdict("cat deep/x", ground=LINK) == "allow"
+    assert verdict("cat out/hosts", machine=LINK) == "ask"
+    assert understood("echo x > out/hosts", machine=LINK).floor
+    assert verdict("cat deep/x", machine=LINK) == "allow"
 
 
 def test_a_program_that_is_installed_in_the_workspace_is_a_build_wherever_its_link_leads():
-    ground = Imagined(links={".venv/bin/python": "/opt/x/bin/python3.11"})
-    assert verdict(".venv/bin/python -m pytest -q", ground=ground) == "builds"
-    assert verdict("./.venv/bin/python --version", ground=ground) == "builds"
-    assert verdict(".venv/bin/python -c 1", ground=ground) == "ask"
-    assert verdict("../x/.venv/bin/python --version", ground=ground) == "ask"
-    assert verdict("node_modules/.bin/rm x", ground=ground) == "ask"
+    machine = Imagined(links={".venv/bin/python": "/opt/x/bin/python3.11"})
+    assert verdict(".venv/bin/python -m pytest -q", machine=machine) == "builds"
+    assert verdict("./.venv/bin/python --version", machine=machine) == "builds"
+    assert verdict(".venv/bin/python -c 1", machine=machine) == "ask"
+    assert verdict("../x/.venv/bin/python --version", machine=machine) == "ask"
+    assert verdict("node_modules/.bin/rm x", machine=machine) == "ask"
 
 
 def test_a_pattern_is_judged_by_every_name_it_stands_for():
-    ground = Imagined(files=("a.txt", "-delete", "sub/x", ".env", "--pre=x"))
-    assert verdict("cat *.txt", ground=ground) == "allow"
-    assert verdict("rg x *", ground=ground) == "ask"
-    assert verdict("find *", ground=ground) == "ask"
-    assert understood("cat .e*", ground=ground).guard == "reads .env: it holds credentials"
+    machine = Imagined(files=("a.txt", "-delete", "sub/x", ".env", "--pre=x"))
+    assert verdict("cat *.txt", machine=machine) == "allow"
+    assert verdict("rg x *", machine=machine) == "ask"
+    assert verdict("find *", machine=machine) == "ask"
+    assert understood("cat .e*", machine=machine).guard == "reads .env: it holds credentials"
     assert verdict("cat /*/x") == "ask"
 
 
 def test_a_search_through_a_folder_reads_the_credentials_in_it():
-    ground = Imagined(files=("src/app.py", ".env", "sub/server.pem"))
-    assert verdict("grep -r x src", ground=ground) == "allow"
-    assert understood("grep -r x .", ground=ground).guard == "reads .env: it holds credentials"
-    assert understood("grep -r x sub", ground=ground).guard
-    assert verdict("grep -r --include='*.py' x .", ground=ground) == "allow"
-    assert verdict("rg x", ground=ground) == "allow"
-    assert understood("rg -uu x", ground=ground).guard
+    machine = Imagined(files=("src/app.py", ".env", "sub/server.pem"))
+    assert verdict("grep -r x src", machine=machine) == "allow"
+    assert understood("grep -r x .", machine=machine).guard == "reads .env: it holds credentials"
+    assert understood("grep -r x sub", machine=machine).guard
+    assert verdict("grep -r --include='*.py' x .", machine=machine) == "allow"
+    assert verdict("rg x", machine=machine) == "allow"
+    assert understood("rg -uu x", machine=machine).guard
     nested = Imagined(files=("src/app.py", "api/.env"))
-    assert understood("grep -r x .", ground=nested).guard == "reads api/.env: it holds credentials"
-    assert understood("find . -type f -exec cat {} +", ground=ground).guard
+    assert understood("grep -r x .", machine=nested).guard == "reads api/.env: it holds credentials"
+    assert understood("find . -type f -exec cat {} +", machine=machine).guard
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_a_cd_that_may_fail_leaves_both_folders():
 
 
 def test_a_cd_through_a_link_may_come_back_to_two_folders():
-    assert verdict("cd deep && cat ../../README.md", ground=LINK) == "ask"
-    assert verdict("cd out && ls", ground=LINK) == "ask"
+    assert verdict("cd deep && cat ../../README.md", machine=LINK) == "ask"
+    assert verdict("cd out && ls", machine=LINK) == "ask"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from bridle.command_analysis.judge import judge
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 from rig import seeds
 
@@ -34,7 +34,7 @@ def line_of(chance):
 
 
 @pytest.fixture
-def ground(tmp_path):
+def machine(tmp_path):
     root = tmp_path / "ws"
     (root / "a" / "b").mkdir(parents=True)
     (root / "b" / "a").mkdir(parents=True)
@@ -44,29 +44,35 @@ def ground(tmp_path):
     programs.mkdir()
     (programs / "cat").write_text('#!/bin/sh\necho "$(pwd -P)/$1" >> "$SEEN"\n')
     (programs / "cat").chmod(0o755)
-    return Ground(Workspace(root), home=str(tmp_path))
+    return LocalMachine(Workspace(root), home=str(tmp_path))
 
 
-def really_read(line, ground, tmp_path):
+def really_read(line, machine, tmp_path):
     """The paths that the line really reads, from bash."""
     seen = tmp_path / "seen"
     seen.write_text("")
-    names = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "SEEN": str(seen), "HOME": ground.home}
+    names = {
+        "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
+        "SEEN": str(seen),
+        "HOME": machine.home,
+    }
     subprocess.run(
-        ["bash", "-c", f"{line}\nwait"], cwd=ground.root, env=names, capture_output=True,
+        ["bash", "-c", f"{line}\nwait"], cwd=machine.root, env=names, capture_output=True,
         timeout=240, stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
     return set(seen.read_text().split())
 
 
 @pytest.mark.parametrize("seed", seeds(60))
-def test_a_command_runs_in_no_folder_that_was_not_judged(seed, ground, tmp_path):
+def test_a_command_runs_in_no_folder_that_was_not_judged(seed, machine, tmp_path):
     chance = random.Random(seed)
     for _ in range(LINES_OF_A_SEED):
         line = line_of(chance)
-        found = judge(line, ground.root, ground)
+        found = judge(line, machine.root, machine)
         if found.opaque:
             continue
         reads = [act.subject for act in found.acts if act.names == ("read",)]
-        judged = {subject if subject[0] == "/" else f"{ground.root}/{subject}" for subject in reads}
-        assert really_read(line, ground, tmp_path) <= judged, line
+        judged = {
+            subject if subject[0] == "/" else f"{machine.root}/{subject}" for subject in reads
+        }
+        assert really_read(line, machine, tmp_path) <= judged, line

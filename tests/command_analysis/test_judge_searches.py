@@ -30,7 +30,7 @@ GUARD = "reads a/b/c/.env: it holds credentials"
     ],
 )
 def test_credentials_deep_in_a_searched_folder_are_for_a_person_to_allow(line):
-    assert understood(line, ground=DEEP).guard == GUARD
+    assert understood(line, machine=DEEP).guard == GUARD
 
 
 @pytest.mark.parametrize(
@@ -47,19 +47,19 @@ def test_credentials_deep_in_a_searched_folder_are_for_a_person_to_allow(line):
     ],
 )
 def test_a_search_that_leaves_them_out_runs_unasked(line):
-    assert verdict(line, ground=DEEP) == "allow"
+    assert verdict(line, machine=DEEP) == "allow"
 
 
 def test_a_link_that_leads_out_is_not_handed_to_a_program_unasked():
     linked = Imagined(files=("src/app.py",), links={"src/out": "/etc/passwd"})
-    assert verdict("find src -exec cat {} +", ground=linked) == "ask"
-    assert verdict("find src -name 'o*' -exec cat {} +", ground=linked) == "ask"
-    assert verdict("find src -name '*.py' -exec cat {} +", ground=linked) == "allow"
-    assert verdict("grep -r x src", ground=linked) == "allow"  # it follows none
+    assert verdict("find src -exec cat {} +", machine=linked) == "ask"
+    assert verdict("find src -name 'o*' -exec cat {} +", machine=linked) == "ask"
+    assert verdict("find src -name '*.py' -exec cat {} +", machine=linked) == "allow"
+    assert verdict("grep -r x src", machine=linked) == "allow"  # it follows none
 
 
 def test_a_folder_with_too_many_files_asks():
     vast = Imagined(vast=True)
-    assert verdict("grep -r x .", ground=vast) == "ask"
-    assert verdict("find . -name '*.py' -exec cat {} +", ground=vast) == "ask"
-    assert verdict("rg x", ground=vast) == "allow"
+    assert verdict("grep -r x .", machine=vast) == "ask"
+    assert verdict("find . -name '*.py' -exec cat {} +", machine=vast) == "ask"
+    assert verdict("rg x", machine=vast) == "allow"

@@ -4,12 +4,12 @@ import pytest
 from deciding import understood, verdict
 from imagined import ROOT, Imagined
 
-GROUND = Imagined(links={"out": "/opt/tool"})
+MACHINE = Imagined(links={"out": "/opt/tool"})
 
 
 def subjects(line, cwd=ROOT):
     """The commands that do more than read, and the folders in which they run."""
-    acts = understood(line, GROUND, cwd).acts
+    acts = understood(line, MACHINE, cwd).acts
     return [
         (act.subject, act.within) for act in acts if "shell" in act.names and act.does != "reads"
     ]

@@ -129,7 +129,7 @@ def test_flags_that_stand_for_others_are_flags_of_the_entry():
 )
 def test_git_asks_where_its_configuration_can_run_programs(line):
     assert verdict(line) == "allow"
-    assert verdict(line, ground=Imagined(tame=False)) == "ask"
+    assert verdict(line, machine=Imagined(tame=False)) == "ask"
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_git_asks_where_its_configuration_can_run_programs(line):
 )  # fmt: skip
 def test_no_rule_and_no_mode_lets_git_run_what_the_repository_says(line):
     wild = Imagined(tame=False)
-    decision = decided(line, "allow: shell", ground=wild)
+    decision = decided(line, "allow: shell", machine=wild)
     assert (decision.verdict, decision.once_only) == ("ask", True)
     assert "can run programs" in decision.reason
-    assert verdict(line, "allow: shell", mode="auto", ground=wild) == "deny"
+    assert verdict(line, "allow: shell", mode="auto", machine=wild) == "deny"
     assert verdict(line, "allow: shell") == "allow"
 
 

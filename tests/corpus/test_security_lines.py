@@ -197,7 +197,7 @@ def test_a_bad_policy_file_is_refused(tmp_path, text):
 
 def test_components_are_compared_and_not_prefixes(gate):
     """Paths: `/ws` and `/ws-evil`."""
-    root = gate.dry_run.ground.root
+    root = gate.dry_run.machine.root
     assert gate.verdict(f"cat {root}/a.txt") == "allow"
     assert gate.verdict(f"cat {root}-evil/x") == "ask"
     assert gate.verdicts(f"touch {root}-evil/x")[1:] == ("deny", "deny")

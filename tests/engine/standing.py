@@ -1,4 +1,4 @@
-"""What stands around a call in tests: hooks, a keeper and a policy engine that do as they are told.
+"""What stands around a call in tests: hooks, a undo and a policy engine that do as they are told.
 
 They keep their promises; what they say is up to the test.
 """
@@ -28,13 +28,13 @@ class SaidHooks:
 
 
 class Ledger:
-    """A keeper that writes down what it was asked to keep."""
+    """A undo that writes down what it was asked to keep."""
 
     def __init__(self, story=None, fails=""):
         self.story = [] if story is None else story
         self.fails = fails
 
-    def keep(self, session_id, turn):
+    def record_turn(self, session_id, turn):
         self.story.append(("keep", turn))
         return _Kept(self, turn)
 

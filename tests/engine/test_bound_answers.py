@@ -162,7 +162,7 @@ def test_what_changed_while_it_was_asked_about_does_not_run():
     """A11: a file that became a link, a mode that became stricter."""
 
     class Shifting:
-        """A ground on which a path leads elsewhere at the second look."""
+        """A machine on which a path leads elsewhere at the second look."""
 
         root, home = "/", "/root"
 
@@ -179,7 +179,7 @@ def test_what_changed_while_it_was_asked_about_does_not_run():
             done.append(arguments)
 
         async def approver(asked):
-            if "ground" not in rest:
+            if "machine" not in rest:
                 session.mode = "plan"
             return YES
 
@@ -192,7 +192,7 @@ def test_what_changed_while_it_was_asked_about_does_not_run():
             await session.wait(await session.send("go"))
             return done, len(events(engine, session.id, ApprovalAsked))
 
-    assert run(story(ground=Shifting())) == ([], 1)
+    assert run(story(machine=Shifting())) == ([], 1)
     assert run(story()) == ([], 1)
 
 
@@ -242,7 +242,7 @@ def test_an_answer_after_the_session_is_gone_runs_nothing():
 
 
 class Lie:
-    """A ground of three places: free, secret (a guard) and out (the floor)."""
+    """A machine of three places: free, secret (a guard) and out (the floor)."""
 
     root, home = "/", "/root"
 
@@ -281,7 +281,7 @@ def test_no_approver_hook_engine_or_mode_lifts_a_deny(path, found, mode, remark,
 
         thing = Thing(execute, "write", read_only=False, parameters={"type": "object"})
         thing.policy = ToolPolicy(edits=True, files=True)
-        rest = {"rules": tuple(found), "mode": mode, "ground": Lie(), "approver": approver}
+        rest = {"rules": tuple(found), "mode": mode, "machine": Lie(), "approver": approver}
         rest["hooks"] = SaidHooks(before_tool=remark) if remark is not None else None
         rest["judge"] = Opinion(opinion) if opinion is not None else None
         async with make_engine([call("write", path=path), "ok"], thing, **rest) as engine:

@@ -11,22 +11,22 @@ from bridle.messages import ToolCall
 from bridle.policy import Act, Facts, ToolPolicy, decide
 from bridle.tools.builtin import builtin_tools
 from bridle.tools.function import as_tool
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 
 TOOLS = {tool.name: tool for tool in builtin_tools(hosts=("example.com",))}
 
 
 @pytest.fixture
-def ground(tmp_path):
+def machine(tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.py").write_text("x = 1\n")
-    return Ground(Workspace(tmp_path))
+    return LocalMachine(Workspace(tmp_path))
 
 
-def facts(ground, name, cwd="", sandboxed=False, **arguments):
+def facts(machine, name, cwd="", sandboxed=False, **arguments):
     tool = TOOLS[name]
-    return facts_of(ToolCall("c", name, arguments), tool, ground, cwd=cwd, sandbox=sandboxed)
+    return facts_of(ToolCall("c", name, arguments), tool, machine, cwd=cwd, sandbox=sandboxed)
 
 
 def test_a_plain_tool_is_its_name_and_its_subject():
@@ -50,7 +50,7 @@ def test_a_plain_tool_loads_no_grammar_and_no_ground():
         "facts_of(ToolCall('c', 'f', {'a': 1}), as_tool(f))\n"
         "print(*[name for name in sys.modules if 'tree_sitter' in name\n"
         "        or name.startswith(\n"
-        "        ('bridle.command_analysis', 'bridle.workspace.machine_facts', 'yaml'))])\n"
+        "        ('bridle.command_analysis', 'bridle.workspace.machine', 'yaml'))])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True
@@ -58,46 +58,46 @@ def test_a_plain_tool_loads_no_grammar_and_no_ground():
     assert done.stdout.strip() == ""
 
 
-def test_a_file_tool_has_an_act_for_its_path_from_the_root(ground):
-    read = facts(ground, "read", path="./src/../src/a.py")
+def test_a_file_tool_has_an_act_for_its_path_from_the_root(machine):
+    read = facts(machine, "read", path="./src/../src/a.py")
     assert read.acts == (
         Act(("read",), "src/a.py", "reads", also=("./src/../src/a.py",), is_path=True),
     )
-    edit = facts(ground, "edit", path="src/a.py", old="1", new="2")
+    edit = facts(machine, "edit", path="src/a.py", old="1", new="2")
     assert edit.acts == (Act(("edit", "write"), "src/a.py", "edits", is_path=True),)
-    listed = facts(ground, "list")
+    listed = facts(machine, "list")
     assert [act.subject for act in listed.acts] == ["."]
     assert {read.floor, edit.floor, listed.floor, read.guard, edit.guard} == {""}
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "src/../../x", "/proc/self/root/etc"])
-def test_a_path_that_leads_out_is_for_nobody(ground, path):
+def test_a_path_that_leads_out_is_for_nobody(machine, path):
     for name in ("read", "write"):
-        assert facts(ground, name, path=path).floor
+        assert facts(machine, name, path=path).floor
 
 
-def test_where_a_link_leads_is_what_counts(ground, tmp_path):
+def test_where_a_link_leads_is_what_counts(machine, tmp_path):
     (tmp_path / "inner").symlink_to("src/a.py")
     (tmp_path / "outer").symlink_to("/etc/passwd")
-    assert [act.subject for act in facts(ground, "read", path="inner").acts] == ["src/a.py"]
-    assert facts(ground, "read", path="inner").acts[0].also == ("inner",)
-    assert facts(ground, "read", path="outer").floor
+    assert [act.subject for act in facts(machine, "read", path="inner").acts] == ["src/a.py"]
+    assert facts(machine, "read", path="inner").acts[0].also == ("inner",)
+    assert facts(machine, "read", path="outer").floor
 
 
 @pytest.mark.parametrize("path", [".env", "sub/.ENV", "id_rsa", "server.pem"])
-def test_credentials_inside_are_for_a_person_alone(ground, path):
-    assert facts(ground, "read", path=path).guard
-    assert facts(ground, "write", path=path, content="").guard
+def test_credentials_inside_are_for_a_person_alone(machine, path):
+    assert facts(machine, "read", path=path).guard
+    assert facts(machine, "write", path=path, content="").guard
 
 
-def test_what_runs_by_itself_is_guarded_or_forbidden_and_may_be_read(ground):
+def test_what_runs_by_itself_is_guarded_or_forbidden_and_may_be_read(machine):
     written = {
-        name: facts(ground, "write", path=name, content="")
+        name: facts(machine, "write", path=name, content="")
         for name in (".github/workflows/ci.yml", ".git/hooks/pre-commit", ".bridle/policy.yaml")
     }
     assert [bool(one.guard) for one in written.values()] == [True, False, False]
     assert [bool(one.floor) for one in written.values()] == [False, True, True]
-    assert not facts(ground, "read", path=".github/workflows/ci.yml").guard
+    assert not facts(machine, "read", path=".github/workflows/ci.yml").guard
 
 
 class Several:
@@ -120,50 +120,50 @@ class Several:
 CALL = ToolCall("c", "several", {})
 
 
-def test_each_path_of_a_call_counts_and_the_strictest_care_wins(ground):
-    found = facts_of(CALL, Several("src/a.py", ".env", "../out"), ground)
+def test_each_path_of_a_call_counts_and_the_strictest_care_wins(machine):
+    found = facts_of(CALL, Several("src/a.py", ".env", "../out"), machine)
     assert [act.subject for act in found.acts][:2] == ["src/a.py", ".env"]
     assert found.floor
     assert found.guard
 
 
-def test_paths_that_the_tool_refuses_are_refused_in_its_words(ground):
-    found = facts_of(CALL, Several(error=ToolError("there is no patch in it")), ground)
+def test_paths_that_the_tool_refuses_are_refused_in_its_words(machine):
+    found = facts_of(CALL, Several(error=ToolError("there is no patch in it")), machine)
     assert found.floor == "there is no patch in it"
 
 
 @pytest.mark.parametrize("tool", [Several(), Several(5), Several(error=KeyError("patch"))])
-def test_paths_that_nobody_can_tell_are_not_understood(ground, tool):
-    found = facts_of(CALL, tool, ground)
+def test_paths_that_nobody_can_tell_are_not_understood(machine, tool):
+    found = facts_of(CALL, tool, machine)
     assert found.opaque
     assert decide(CALL, found, (), "auto").verdict == "deny"
 
 
-def test_a_command_is_judged_in_its_folder(ground, tmp_path):
-    found = facts(ground, "shell", command="cat a.py > b.py", cwd=str(tmp_path / "src"))
+def test_a_command_is_judged_in_its_folder(machine, tmp_path):
+    found = facts(machine, "shell", command="cat a.py > b.py", cwd=str(tmp_path / "src"))
     assert (found.floor, found.guard, found.opaque) == ("", "", "")
     assert {(act.names[-1], act.subject, act.does) for act in found.acts} == {
         ("shell", "cat a.py", "reads"),
         ("read", "src/a.py", "reads"),
         ("write", "src/b.py", "edits"),
     }
-    assert facts(ground, "shell", command="rm -rf /").floor
-    assert facts(ground, "shell", command="cat .env").guard
-    assert facts(ground, "shell", command="echo $(date)").opaque
+    assert facts(machine, "shell", command="rm -rf /").floor
+    assert facts(machine, "shell", command="cat .env").guard
+    assert facts(machine, "shell", command="echo $(date)").opaque
 
 
-def test_leaving_the_sandbox_is_for_a_person_alone(ground):
-    inside = facts(ground, "shell", command="ls", sandboxed=True)
-    outside = facts(ground, "shell", command="ls", sandbox=False, sandboxed=True)
+def test_leaving_the_sandbox_is_for_a_person_alone(machine):
+    inside = facts(machine, "shell", command="ls", sandboxed=True)
+    outside = facts(machine, "shell", command="ls", sandbox=False, sandboxed=True)
     assert (inside.sandboxed, inside.guard) == (True, "")
     assert (outside.sandboxed, outside.guard) == (False, "it would run outside the sandbox")
-    later = facts(ground, "shell", command="ls", background=True, sandboxed=True)
+    later = facts(machine, "shell", command="ls", background=True, sandboxed=True)
     assert later == inside
 
 
 @pytest.mark.parametrize("arguments", [{}, {"command": None}, {"command": ["ls"]}])
-def test_a_command_that_is_none_is_not_understood(ground, arguments):
-    assert facts(ground, "shell", **arguments).opaque
+def test_a_command_that_is_none_is_not_understood(machine, arguments):
+    assert facts(machine, "shell", **arguments).opaque
 
 
 def test_without_a_ground_a_command_is_not_understood_and_paths_are_taken_at_their_word():
@@ -187,13 +187,13 @@ def test_a_page_is_known_by_its_host(url, host, also):
 
 @pytest.mark.parametrize("path", ["~", "~/x", "~/../x", "$HOME/x", "${HOME}/x"])
 @pytest.mark.parametrize("name", ["read", "write", "edit", "glob", "grep", "list"])
-def test_a_home_that_nobody_expands_makes_no_folder_of_that_name(ground, name, path):
+def test_a_home_that_nobody_expands_makes_no_folder_of_that_name(machine, name, path):
     """A later `rm -rf ~` would not mean it."""
-    found = facts(ground, name, path=path)
+    found = facts(machine, name, path=path)
     head = path.partition("/")[0]
     assert found.floor == f"{head} is not expanded here: name the path from the workspace"
 
 
 @pytest.mark.parametrize("path", ["./~/x", "a~", "~a", "a/~/b", "$HOMES/x"])
-def test_names_that_only_look_like_a_home_are_names(ground, path):
-    assert facts(ground, "write", path=path, content="").floor == ""
+def test_names_that_only_look_like_a_home_are_names(machine, path):
+    assert facts(machine, "write", path=path, content="").floor == ""

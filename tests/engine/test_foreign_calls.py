@@ -239,7 +239,7 @@ def test_streamed_text_stands_before_the_call_that_follows_it():
 @pytest.mark.parametrize(
     ("mode", "rules", "allowed"),
     [
-        ("ask", ("allow: shell(make)",), False),  # without ground a command is opaque
+        ("ask", ("allow: shell(make)",), False),  # without machine a command is opaque
         ("auto", (), False),
         ("auto", ("allow: other",), True),
         ("auto", ("deny: other",), False),
@@ -286,7 +286,7 @@ def test_undo_keeps_before_the_agent_hears_a_yes_and_looks_again_before_the_resu
         ledger.story.append(("effect", "A"))
         session.emit(ToolResultEvent(ToolOutput("A", "done")))
 
-    engine, sid, _ = run(one_turn(act_once(work), rules=ALLOWS, keeper=ledger))
+    engine, sid, _ = run(one_turn(act_once(work), rules=ALLOWS, undo=ledger))
     assert ledger.story == [("keep", 1), ("before", "A"), ("effect", "A"), ("after", "A")]
     order = [one[:2] for one in shown(engine, sid)]
     assert order[2:5] == [("intent", "A"), ("changed", "A"), ("result", "A")]
@@ -301,7 +301,7 @@ def test_undo_covers_calls_side_by_side_one_span_after_the_other():
         await session.finish("A", "a")
         await session.finish("B", "b")
 
-    run(one_turn(act_once(work), rules=ALLOWS, keeper=ledger))
+    run(one_turn(act_once(work), rules=ALLOWS, undo=ledger))
     assert ledger.story == [
         ("keep", 1),
         *[(when, one) for one in "ABB" for when in ("before", "after")],
@@ -312,7 +312,7 @@ def test_what_cannot_be_kept_is_not_permitted():
     async def work(session, can_use_tool):
         assert not await can_use_tool("other", {}, "A")
 
-    engine, sid, _ = run(one_turn(act_once(work), rules=ALLOWS, keeper=Ledger(fails="before")))
+    engine, sid, _ = run(one_turn(act_once(work), rules=ALLOWS, undo=Ledger(fails="before")))
     ((_, text, failed),) = results(engine, sid)
     assert failed and "cannot be kept" in text
 

@@ -116,14 +116,14 @@ async def story(seed, store):
     chance = random.Random(seed)
     chaos = Chaos(chance)
     agent = chaos.agent = Acting(chaos.act)
-    keeper = Ledger() if chance.random() < 0.5 else None
+    undo = Ledger() if chance.random() < 0.5 else None
     limits = Limits(tool_calls=chance.choice((0, 0, 2)), tokens=chance.choice((0, 0, 20)))
 
     async def approver(asked):
         await asyncio.sleep(0)
         return chance.random() < 0.5
 
-    rest = {"approver": approver, "rules": RULES, "limits": limits, "keeper": keeper}
+    rest = {"approver": approver, "rules": RULES, "limits": limits, "undo": undo}
     async with acting_engine(agent, echo, store=store, **rest) as engine:
         session = await engine.session()
         for number in range(3):

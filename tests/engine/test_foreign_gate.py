@@ -1,4 +1,4 @@
-"""The gate before another agent's own effects, with real tools, ground and rules."""
+"""The gate before another agent's own effects, with real tools, machine and rules."""
 
 import asyncio
 
@@ -94,17 +94,17 @@ def test_a_stop_in_the_moment_of_a_yes_is_a_no():
     seen = []
 
     class Slow(Ledger):
-        def keep(self, session_id, turn):
-            keeping = super().keep(session_id, turn)
-            before = keeping.before
+        def record_turn(self, session_id, turn):
+            recorder = super().record_turn(session_id, turn)
+            before = recorder.before
 
             async def late(call):
                 await before(call)
                 stopping.append(asyncio.ensure_future(session.interrupt()))
                 await asyncio.sleep(0)
 
-            keeping.before = late
-            return keeping
+            recorder.before = late
+            return recorder
 
     async def act(prompt, session, can_use_tool):
         seen.append(bool(await can_use_tool("other", {}, "A")))
@@ -113,7 +113,7 @@ def test_a_stop_in_the_moment_of_a_yes_is_a_no():
     async def story():
         nonlocal session
         rules = (read_rule("allow: other"),)
-        async with acting_engine(Acting(act), keeper=Slow(), rules=rules) as engine:
+        async with acting_engine(Acting(act), undo=Slow(), rules=rules) as engine:
             session = await engine.session()
             result = await session.wait(await session.send("go"))
             await asyncio.gather(*stopping)

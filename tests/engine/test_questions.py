@@ -6,7 +6,7 @@ from bridle.events import ApprovalAnswered, ApprovalAsked, CallIntended, ToolRes
 from bridle.policy import Rule, ToolPolicy
 from bridle.protocols.session import NO, YES, Answer
 from bridle.stores.jsonl import JsonlStore
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 from rig import Thing, call, calls, events, make_engine, results, run, until
 
@@ -51,7 +51,7 @@ class Person:
 
 
 async def story(root, script, person, *tools, **rest):
-    rest = {"root": root, "ground": Ground(Workspace(root)), "approver": person, **rest}
+    rest = {"root": root, "machine": LocalMachine(Workspace(root)), "approver": person, **rest}
     async with make_engine(script, *tools, **rest) as engine:
         session = person.session = await engine.session()
         await session.wait(await session.send("go"))
@@ -209,7 +209,7 @@ def test_commands_that_only_read_run_unasked_and_side_by_side(tmp_path):
         tool = shell([])
         tool._execute = execute
         wanted = [("shell", {"command": one}) for one in ("ls", "cat a.txt")]
-        rest = {"root": tmp_path, "ground": Ground(Workspace(tmp_path))}
+        rest = {"root": tmp_path, "machine": LocalMachine(Workspace(tmp_path))}
         async with make_engine([calls(*wanted), "ok"], tool, **rest) as engine:
             session = await engine.session()
             await session.wait(await session.send("go"))
@@ -253,7 +253,7 @@ def test_a_parked_step_has_all_its_questions_in_their_groups(tmp_path):
             ("write", {"path": "b"}),
         ]
         tools = files(done, "write"), shell(done)
-        rest = {"root": root, "ground": Ground(Workspace(root)), "on_ask": "park"}
+        rest = {"root": root, "machine": LocalMachine(Workspace(root)), "on_ask": "park"}
         store = JsonlStore(state)
         async with make_engine([calls(*wanted), "ok"], *tools, store=store, **rest) as engine:
             session = await engine.session()

@@ -40,7 +40,7 @@ from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from bridle.tools.read import Read
 from bridle.tools.shell.tool import Shell
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 from rig import Speaking, Thing, call, make_engine, one_turn, results, run
 
@@ -140,7 +140,7 @@ def test_a_key_reaches_neither_log_nor_watcher_nor_model(tmp_path):
     store = JsonlStore(tmp_path / "state")
 
     async def work():
-        rest = {"store": store, "root": tmp_path, "ground": Ground(Workspace(tmp_path))}
+        rest = {"store": store, "root": tmp_path, "machine": LocalMachine(Workspace(tmp_path))}
         async with make_engine(model, *tools, mode="auto", secrets=(KEY,), **rest) as engine:
             session = await engine.session()
             watching = asyncio.create_task(_told(session))

@@ -10,7 +10,7 @@ from bridle.messages import ToolCall
 from bridle.policy import ToolPolicy
 from bridle.protocols.session import YES, Answer
 from bridle.stores.memory import MemoryStore
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 from rig import Thing, call, make_engine, run
 
@@ -55,7 +55,7 @@ def place(tmp_path):
 
 async def story(root, person, *commands, **rest):
     done = []
-    rest = {"root": root, "ground": Ground(Workspace(root)), "approver": person, **rest}
+    rest = {"root": root, "machine": LocalMachine(Workspace(root)), "approver": person, **rest}
     script = [call("shell", command=one) for one in commands]
     async with make_engine([*script, "ok"], shell(done), **rest) as engine:
         session = await engine.session()
@@ -115,7 +115,7 @@ def test_a_grant_under_a_sandbox_is_none_without_one(place, command):
     person = Person(Answer(True, "session"))
 
     async def told():
-        rest = {"root": place, "ground": Ground(Workspace(place)), "approver": person}
+        rest = {"root": place, "machine": LocalMachine(Workspace(place)), "approver": person}
         script = [call("shell", command=command)] * 3
         async with make_engine([*script, "ok"], tool, sandbox=level, **rest) as engine:
             session = await engine.session()
@@ -130,7 +130,12 @@ def test_an_answer_that_took_days_does_not_count_in_another_sandbox(place):
     store, done = MemoryStore(), []
 
     async def told():
-        rest = {"root": place, "ground": Ground(Workspace(place)), "store": store, "on_ask": "park"}
+        rest = {
+            "root": place,
+            "machine": LocalMachine(Workspace(place)),
+            "store": store,
+            "on_ask": "park",
+        }
         script = [call("shell", command="touch a"), "ok"]
         async with make_engine(script, shell(done), sandbox=Level("landlock"), **rest) as engine:
             session = await engine.session()

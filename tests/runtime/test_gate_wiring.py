@@ -1,4 +1,4 @@
-"""An engine has the gate's parts: ground, rules, sandbox, undo, somebody's own policy (A5)."""
+"""An engine has the gate's parts: machine, rules, sandbox, undo, somebody's own policy (A5)."""
 
 import subprocess
 import sys
@@ -164,7 +164,7 @@ def test_building_an_engine_loads_no_grammar_no_yaml_and_looks_for_no_sandbox(tm
         f"bridle.build_engine('offline', state={str(tmp_path)!r}, rules=['allow: shell(ls)'])\n"
         "print(*[name for name in sys.modules if name.partition('.')[0] in\n"
         "        ('tree_sitter', 'tree_sitter_bash', 'yaml') or name.startswith(\n"
-        "        ('bridle.command_analysis.', 'bridle.workspace.machine_facts',\n"
+        "        ('bridle.command_analysis.', 'bridle.workspace.machine',\n"
         "        'bridle.workspace.undo'))])\n"
     )
     done = subprocess.run(

@@ -206,7 +206,7 @@ def test_a_linter_is_judged_like_the_shell(folder, rules, command):
         as_checks([f"*.txt: {command}"]),
         workspace,
         rules=rules_read,
-        ground=around.ground,
+        machine=around.machine,
         sandbox=around.sandbox,
     )
     edit = Occasion("after_tool", tool="write", arguments={"path": "a.txt"})

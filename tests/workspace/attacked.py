@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bridle.errors import ToolError
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 
 CANARY = b"the canary outside"
@@ -86,7 +86,7 @@ class Field:
         os.link(base / "home/.ssh/id_rsa", self.root / "hardkey")
         os.mkfifo(self.root / "pipe")
         self.files = Workspace(self.root)
-        self.ground = Ground(
+        self.machine = LocalMachine(
             self.files,
             home=str(base / "home"),
             own=[base / "home/.config/bridle"],

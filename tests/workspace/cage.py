@@ -27,7 +27,7 @@ LEVELS = ("landlock", "bubblewrap")
 USERS = ("own", "ordinary")
 _PROBE = (
     "import os, sys, msgspec, bridle.workspace.sandbox as found; "
-    "sys.exit(0 if os.access(found.supervised([], 0).argv[0], os.X_OK) else 1)"
+    "sys.exit(0 if os.access(found.supervised_start([], 0).argv[0], os.X_OK) else 1)"
 )
 _PATHS = [str(Path(module.__file__).parent.parent) for module in (bridle, msgspec)]
 
@@ -66,7 +66,7 @@ def _environment(home):
     return {"PATH": os.environ["PATH"], "HOME": home, "PYTHONPATH": ":".join(_PATHS)}
 
 
-class Ground:
+class SandboxRig:
     """Folders for one test, that the user of the test can use: a workspace, a home, others."""
 
     def __init__(self, user):

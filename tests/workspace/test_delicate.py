@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bridle.workspace.machine_facts import delicate_below
+from bridle.workspace.machine import delicate_below
 
 
 def _make(top: Path, *names: str) -> None:

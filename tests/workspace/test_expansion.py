@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridle.workspace import machine_facts
-from bridle.workspace.machine_facts import expand
+from bridle.workspace import machine
+from bridle.workspace.machine import expand
 
 NAMES = ["a.py", "b.py", "-rf", ".hidden", "with space", "x[1]", "é", "star*", "B.PY", "new\nline"]
 
@@ -105,7 +105,7 @@ def test_too_many_names_are_not_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert expand("*", str(tmp_path)) is None
     assert expand("f1000", str(tmp_path)) == ("f1000",)
     assert expand("*99*", str(tmp_path)) is not None
-    monkeypatch.setattr(machine_facts, "_MOST_ENTRIES_SEEN", 500)
+    monkeypatch.setattr(machine, "_MOST_ENTRIES_SEEN", 500)
     assert expand("*99*", str(tmp_path)) is None
 
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from bridle.workspace.git.paths import GitConfiguration
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 
 
@@ -34,7 +34,7 @@ def repo(tmp_path, home):
 
 def writing(repo, path, home):
     """What care writing that path takes."""
-    return Ground(Workspace(repo), home=str(home)).place(path, str(repo)).writing
+    return LocalMachine(Workspace(repo), home=str(home)).place(path, str(repo)).writing
 
 
 def test_a_folder_of_hooks_that_the_repository_names_takes_a_person(repo, home):
@@ -162,5 +162,5 @@ def test_hooks_that_a_submodule_names_count(repo, home, tmp_path):
     [("gha-creds-0123abcd.json", "ask", "ask"), (".ripgreprc", "", "ask"), ("gha.json", "", "")],
 )
 def test_names_that_hold_credentials_or_run_programs(repo, home, path, reading, writing_too):
-    place = Ground(Workspace(repo), home=str(home)).place(f"sub/{path}", str(repo))
+    place = LocalMachine(Workspace(repo), home=str(home)).place(f"sub/{path}", str(repo))
     assert (place.reading, place.writing) == (reading, writing_too)

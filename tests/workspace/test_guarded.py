@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cage import LEVELS, USERS, Ground, execute, lacks
+from cage import LEVELS, USERS, SandboxRig, execute, lacks
 
 from bridle.policy import Rule
 from bridle.protocols.tool import Access, ToolContext
@@ -669,21 +669,21 @@ def test_it_holds_for_whoever_runs_it(user, level):
     """Root opens what has no right for anybody; an ordinary user mounts as nobody else does."""
     if why := lacks(user, level):
         pytest.skip(why)
-    ground = Ground(user)
+    rig = SandboxRig(user)
     try:
-        put(ground.root, ".env", "sub/key.pem", ".vscode/tasks.json")
+        put(rig.root, ".env", "sub/key.pem", ".vscode/tasks.json")
         script = (
             "cat .env sub/key.pem; chmod 777 .env; cat .env; echo evil >> .vscode/tasks.json; "
             "echo evil > .envrc; ls -A"
         )
-        text = ground.run(level, script)
+        text = rig.run(level, script)
         if level == "bubblewrap":
             assert "canary" not in text
         assert ".bridle\n" not in text
-        left = sorted(path.name.partition(".bridle-refused")[0] for path in ground.root.iterdir())
+        left = sorted(path.name.partition(".bridle-refused")[0] for path in rig.root.iterdir())
         assert left == [".env", ".envrc", ".vscode", "sub"]
-        assert not (ground.root / ".envrc").exists()
+        assert not (rig.root / ".envrc").exists()
         for path in (".env", "sub/key.pem", ".vscode/tasks.json"):
-            assert (ground.root / path).read_text() == f"the canary of {path}\n"
+            assert (rig.root / path).read_text() == f"the canary of {path}\n"
     finally:
-        ground.close()
+        rig.close()

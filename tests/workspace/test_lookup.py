@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.programs import find_program, folders
 from bridle.workspace.workspace import Workspace
 
@@ -49,14 +49,16 @@ def test_a_program_is_never_taken_from_a_root_nor_by_a_link_that_leads_there(
 def test_a_program_is_the_workspace_s_own_where_the_path_gets_there_first(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ground = Ground(Workspace(root), home=str(tmp_path))
+    machine = LocalMachine(Workspace(root), home=str(tmp_path))
     put(root / "bin/rg")
     system = put(tmp_path / "b/rg")
     monkeypatch.setenv("PATH", f"{root}/bin:{tmp_path}/b")
-    assert [ground.local(name) for name in ("rg", "ls", "", "../bin/rg")] == [True] + [False] * 3
+    assert [machine.is_local_program(name) for name in ("rg", "ls", "", "../bin/rg")] == [True] + [
+        False
+    ] * 3
     monkeypatch.setenv("PATH", f"{tmp_path}/b:{root}/bin")
-    assert not ground.local("rg")
+    assert not machine.is_local_program("rg")
     system.unlink()
-    assert ground.local("rg")
+    assert machine.is_local_program("rg")
     monkeypatch.setenv("PATH", f"{tmp_path}/b")
-    assert not ground.local("rg")
+    assert not machine.is_local_program("rg")

@@ -121,13 +121,13 @@ def test_no_path_that_leads_out_is_resolved_or_placed_inside(field: Field, path:
     path = spelled(field, path)
     assert field.files.resolve_path(path) is None
     assert not field.files.is_path_safe(path)
-    found = field.ground.place(path, str(field.root))
+    found = field.machine.place(path, str(field.root))
     assert not found.inside or found.why == "its links lead in a circle"
 
 
 @pytest.mark.parametrize("path", PROTECTED)
 def test_what_is_protected_is_placed_as_such(field: Field, path: str) -> None:
-    found = field.ground.place(spelled(field, path), str(field.root))
+    found = field.machine.place(spelled(field, path), str(field.root))
     assert found.writing == "deny" or path == "chain/../.git/config"  # that one leads out
     assert found.why or not found.inside
 
@@ -155,16 +155,16 @@ def test_a_protected_name_is_not_reached_through_a_link(field: Field) -> None:
 def test_a_hard_link_keeps_its_other_name_and_takes_a_question(field: Field) -> None:
     """The system cannot say where a file's other names are: reading asks, writing parts them."""
     ask = "the file has other names, and they may be outside (hard link)"
-    place = field.ground.place("hard", str(field.root))
+    place = field.machine.place("hard", str(field.root))
     assert place == Place("hard", True, "ask", "ask", ask)
-    key = field.ground.place("hardkey", str(field.root))
+    key = field.machine.place("hardkey", str(field.root))
     assert (key.reading, key.writing) == ("deny", "deny")
     field.files.write("hard", b"new")
     assert (field.root / "hard").read_bytes() == b"new"
     assert (field.base / "ws-evil/secret").read_bytes() == CANARY
     (field.root / "node_modules").mkdir()
     os.link(field.base / "ws-evil/secret", field.root / "node_modules/linked.js")
-    assert field.ground.place("node_modules/linked.js", "").reading == ""
+    assert field.machine.place("node_modules/linked.js", "").reading == ""
 
 
 def test_a_hard_link_of_somebody_elses_is_not_read(field: Field) -> None:

@@ -257,7 +257,7 @@ def test_devices_pipes_and_sockets_are_refused_without_waiting(
     ("path", "words"),
     [
         ("", "The path is empty"),
-        ("a\0b", "holds a NUL"),
+        ("a\0b", "contains a NUL"),
         ("\ud800", "not valid text"),
         ("x" * 300, "is too long a name"),
         ("x/" * 3000, "The path is too long"),

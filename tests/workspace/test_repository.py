@@ -1,4 +1,4 @@
-"""Is a repository tame? Real repositories, and real git to show what the wild ones would do."""
+"""Is a repository safe? Real repositories, and real git to show what the unsafe ones would do."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from bridle.workspace.git import repository
 from bridle.workspace.git.repository import Look, Repositories
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 
 QUIET = {
@@ -43,7 +43,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def why(folder: Path) -> str:
-    return Repositories("/nonexistent").why_wild(str(folder))
+    return Repositories("/nonexistent").danger_reason(str(folder))
 
 
 @pytest.fixture
@@ -173,11 +173,11 @@ def test_a_bare_repository_in_the_workspace_is_looked_at(repo: Path) -> None:
 
 
 def test_a_repository_above_the_workspace_counts(repo: Path) -> None:
-    ground = Ground(Workspace(repo / "src"))
-    assert ground.is_tame("")
+    machine = LocalMachine(Workspace(repo / "src"))
+    assert machine.is_repository_safe("")
     git(repo, "config", "core.sshCommand", "x")
-    assert not ground.is_tame("")
-    assert ground.why_wild("") == "its configuration sets core.sshcommand"
+    assert not machine.is_repository_safe("")
+    assert machine.danger_reason("") == "its configuration sets core.sshcommand"
 
 
 def test_a_hidden_submodule_is_looked_at_because_git_goes_into_it(repo: Path, canary: Path) -> None:
@@ -254,19 +254,19 @@ def test_an_answer_is_remembered_until_something_changes(
     monkeypatch.setattr(repository, "_UNSETTLED", -1e9)  # as if all of it were old
     found = Repositories("/nonexistent")
     for _ in range(2):
-        assert found.is_tame(str(repo))
+        assert found.is_safe(str(repo))
         assert list(found._known) == [str(repo)]
     git(repo, "config", "core.editor", "x")
-    assert not found.is_tame(str(repo))
+    assert not found.is_safe(str(repo))
     git(repo, "config", "--unset", "core.editor")
-    assert found.is_tame(str(repo))
+    assert found.is_safe(str(repo))
     (repo / ".git/config.worktree").write_text("[core]\n\tfsmonitor = x\n")
-    assert not found.is_tame(str(repo))
+    assert not found.is_safe(str(repo))
     (repo / ".git/config.worktree").unlink()
-    assert found.is_tame(str(repo))
+    assert found.is_safe(str(repo))
     (repo / ".git/hooks").mkdir(exist_ok=True)
     (repo / ".git/hooks/post-index-change").write_text("")
-    assert not found.is_tame(str(repo))
+    assert not found.is_safe(str(repo))
 
 
 def test_what_has_just_changed_is_looked_at_again(repo: Path) -> None:
@@ -277,7 +277,7 @@ def test_what_has_just_changed_is_looked_at_again(repo: Path) -> None:
     assert not look.is_settled
     assert set(look.marks) >= {str(repo / ".git/config"), str(repo / ".git/index")}
     found = Repositories("/nonexistent")
-    assert found.is_tame(str(repo))
+    assert found.is_safe(str(repo))
     assert found._known == {}
 
 
@@ -288,15 +288,15 @@ def test_while_times_are_too_young_to_tell_of_a_change_what_is_in_a_file_does(
     config = repo / ".git/config"
     config.write_text(config.read_text() + "[core]\n\tbare = false\n")
     found = Repositories("/nonexistent")
-    assert found.is_tame(str(repo))
+    assert found.is_safe(str(repo))
     young = found._young
     assert young is not None
     marks = dict(young[1].marks)
     monkeypatch.setattr(repository, "_mark", marks.get)
-    assert found.is_tame(str(repo))
+    assert found.is_safe(str(repo))
     assert found._young is young  # it was not judged anew
     config.write_text(config.read_text().replace("bare = false", "pager= false"))
-    assert not found.is_tame(str(repo))
+    assert not found.is_safe(str(repo))
     assert found._known == {}
 
 
@@ -305,9 +305,9 @@ def test_what_was_young_is_remembered_by_its_times_once_it_is_old(
 ) -> None:
     found = Repositories("/nonexistent")
     monkeypatch.setattr(repository, "_UNSETTLED", 1e9)
-    assert found.is_tame(str(repo))
+    assert found.is_safe(str(repo))
     assert found._known == {}
     monkeypatch.setattr(repository, "_UNSETTLED", -1e9)
-    assert found.is_tame(str(repo))
+    assert found.is_safe(str(repo))
     assert found._young is None
     assert list(found._known) == [str(repo)]

@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from cage import LEVELS, Ground, execute, lacks, probed_without_bubblewrap, run
+from cage import LEVELS, SandboxRig, execute, lacks, probed_without_bubblewrap, run
 
 from bridle.errors import ConfigError
 from bridle.workspace import sandbox, seccomp
-from bridle.workspace.git.worktree import Elsewhere, elsewhere
+from bridle.workspace.git.worktree import LinkedRepository, linked_repository
 from bridle.workspace.process.command import Command
-from bridle.workspace.sandbox import Probed, Sandbox, probe, supervised, tool_chains
+from bridle.workspace.sandbox import ProbeResult, Sandbox, probe, supervised_start, tool_chains
 
 
 @pytest.fixture(params=LEVELS)
@@ -36,7 +36,7 @@ def test_the_best_level_is_taken_and_says_why():
     assert found.level in ("bubblewrap", "landlock", "none")
     assert found.why
     assert probe("auto") == found
-    assert probe("none") == Probed("none", "it was switched off")
+    assert probe("none") == ProbeResult("none", "it was switched off")
     with pytest.raises(ConfigError, match="There is no sandbox named 'cage'"):
         probe("cage")
 
@@ -48,7 +48,10 @@ def test_the_environment_chooses_a_level_and_whoever_builds_it_may_choose_anothe
     root.mkdir()
     assert Sandbox(str(root), environment=none, level="none").level == "none"
     auto = {**os.environ, "BRIDLE_SANDBOX": "auto"}
-    assert Sandbox(str(root), environment=auto).probed == Sandbox(str(root), level="auto").probed
+    assert (
+        Sandbox(str(root), environment=auto).probe_result
+        == Sandbox(str(root), level="auto").probe_result
+    )
 
 
 def test_landlock_alone_holds_an_ordinary_user_and_root_only_if_asked_for():
@@ -69,7 +72,9 @@ def test_landlock_alone_holds_an_ordinary_user_and_root_only_if_asked_for():
 
 
 def test_there_is_no_sandbox_around_the_whole_file_system():
-    assert Sandbox("/").probed == Probed("none", "the workspace is the whole file system")
+    assert Sandbox("/").probe_result == ProbeResult(
+        "none", "the workspace is the whole file system"
+    )
 
 
 def test_landlock_does_not_promise_what_it_cannot_keep(tmp_path):
@@ -201,11 +206,11 @@ def test_the_word_of_a_worktree_is_believed_only_when_it_is_mutual(tmp_path):
     subprocess.run([*git, "worktree", "add", "-q", str(root), "-b", "other"], check=True)
     forged.mkdir()
     (forged / ".git").write_text((root / ".git").read_text())
-    assert elsewhere(str(root)).readable == (str(tmp_path / "main/.git"),)
-    assert elsewhere(str(forged)) == Elsewhere()
+    assert linked_repository(str(root)).readable == (str(tmp_path / "main/.git"),)
+    assert linked_repository(str(forged)) == LinkedRepository()
     (forged / ".git").write_text(f"gitdir: {tmp_path}\n")
-    assert elsewhere(str(forged)) == Elsewhere()
-    assert elsewhere(str(tmp_path / "main")) == Elsewhere()
+    assert linked_repository(str(forged)) == LinkedRepository()
+    assert linked_repository(str(tmp_path / "main")) == LinkedRepository()
 
 
 def test_no_tool_chain_shows_the_home_folder(tmp_path):
@@ -259,7 +264,7 @@ def test_rules_for_an_older_kernel_hold_as_well(tmp_path, abi):
         ["/bin/sh", "-c", script],
         str(root),
         lambda data: said.append(data) is None,
-        starter=lambda argv, lifeline: supervised(argv, lifeline, confinement),
+        starter=lambda argv, lifeline: supervised_start(argv, lifeline, confinement),
     )
     asyncio.run(command.run(20, {"PATH": "/usr/bin:/bin"}))
     assert b"".join(said).startswith(b"x\n")
@@ -287,7 +292,7 @@ def test_a_filter_is_whole_instructions_and_short_enough_for_the_kernel():
 
 
 def test_a_ground_for_tests_is_removed():
-    made = Ground("own")
+    made = SandboxRig("own")
     made.close()
     assert not os.path.lexists(made.base)
 

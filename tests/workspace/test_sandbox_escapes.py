@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from cage import LEVELS, USERS, Ground, as_ordinary, lacks
+from cage import LEVELS, USERS, SandboxRig, as_ordinary, lacks
 
 SAY = "print('GOT'+' IN')"
 CONNECT = f"import socket; socket.create_connection(('127.0.0.1',{{port}})); {SAY}"
@@ -98,18 +98,18 @@ FOR_ROOT = {
 
 
 @pytest.fixture(params=USERS)
-def ground(request):
-    made = Ground(request.param)
+def rig(request):
+    made = SandboxRig(request.param)
     yield made
     made.close()
 
 
 @pytest.fixture
-def neighbour(ground):
+def neighbour(rig):
     """A process of the same user that is none of the command's business."""
-    if why := lacks(ground.user, "none"):
+    if why := lacks(rig.user, "none"):
         pytest.skip(why)
-    user = [] if ground.user == "own" else as_ordinary()
+    user = [] if rig.user == "own" else as_ordinary()
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     words = [*user, "sh", "-c", "trap '' USR1; echo ready; read x"]
     with subprocess.Popen(words, env={**os.environ, "CANARY": "sings"}, **pipes) as process:
@@ -120,20 +120,20 @@ def neighbour(ground):
 
 
 @pytest.fixture
-def listening(ground):
+def listening(rig):
     """Somebody who listens: TCP and UDP on one port, a socket with a name and an abstract one.
 
     And memory of the user's own that is shared.
     """
     with ExitStack() as stack:
-        user = [] if ground.user == "own" else as_ordinary()
+        user = [] if rig.user == "own" else as_ordinary()
         made = subprocess.run([*user, "ipcmk", "-M", "64"], capture_output=True, text=True)
         memory = made.stdout.split()[-1]
         stack.callback(subprocess.run, ["ipcrm", "-m", memory], check=True)
         tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         udp.bind(tcp.getsockname())
-        names = str(ground.outside / "socket"), f"\0bridle-{os.getpid()}"
+        names = str(rig.outside / "socket"), f"\0bridle-{os.getpid()}"
         for name in names:
             local = stack.enter_context(socket.socket(socket.AF_UNIX))
             local.bind(name)
@@ -161,10 +161,10 @@ class Listening(NamedTuple):
         return False
 
 
-def script(attacks, ground, neighbour, listening):
+def script(attacks, rig, neighbour, listening):
     """All of them one after the other, each by itself, with its number before what it says."""
     python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
-    places = {"outside": ground.outside, "home": ground.home, "secret": ground.secret}
+    places = {"outside": rig.outside, "home": rig.home, "secret": rig.secret}
     lines = []
     for number, attack in enumerate(attacks):
         command = attack.format(python=python, neighbour=neighbour, **places, **listening.where)
@@ -180,33 +180,33 @@ def got_in(text, attacks, listening):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_nothing_gets_out(ground, level, neighbour, listening):
+def test_nothing_gets_out(rig, level, neighbour, listening):
     """Write outside, read a secret, connect out, signal another, follow a planted link, trace."""
-    if why := lacks(ground.user, level):
+    if why := lacks(rig.user, level):
         pytest.skip(why)
-    as_root = ground.user == "own" and os.geteuid() == 0
+    as_root = rig.user == "own" and os.geteuid() == 0
     attacks = {**ATTACKS, **FOR_ROOT} if as_root else ATTACKS
-    text = ground.run(level, script(attacks.values(), ground, neighbour, listening))
+    text = rig.run(level, script(attacks.values(), rig, neighbour, listening))
     assert got_in(text, attacks, listening) == set()
-    outside = {path.name: path.read_text() for path in ground.outside.iterdir() if path.is_file()}
+    outside = {path.name: path.read_text() for path in rig.outside.iterdir() if path.is_file()}
     assert outside == dict.fromkeys("abcd", "untouched\n")
-    assert [path.name for path in ground.home.iterdir()] == ["secret.txt"]
+    assert [path.name for path in rig.home.iterdir()] == ["secret.txt"]
 
 
-def test_all_of_it_gets_out_where_there_is_no_sandbox(ground, neighbour, listening):
+def test_all_of_it_gets_out_where_there_is_no_sandbox(rig, neighbour, listening):
     """Otherwise the test above could not fail. Some systems forbid name spaces anyway, or marks."""
-    text = ground.run("none", script(ATTACKS.values(), ground, neighbour, listening))
+    text = rig.run("none", script(ATTACKS.values(), rig, neighbour, listening))
     forbidden = {"make a name space", "mark a file outside"}
     assert got_in(text, ATTACKS, listening) | forbidden == set(ATTACKS)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_places_that_everybody_can_write_are_not_shared(ground, level):
-    if why := lacks(ground.user, level):
+def test_places_that_everybody_can_write_are_not_shared(rig, level):
+    if why := lacks(rig.user, level):
         pytest.skip(why)
-    name = f"bridle-test-{os.getpid()}-{ground.user}-{level}"
+    name = f"bridle-test-{os.getpid()}-{rig.user}-{level}"
     paths = [Path(place, name) for place in ("/tmp", "/dev/shm", "/var/tmp")]
-    ground.run(level, "; ".join(f"echo x > {path}; cat {path}" for path in paths))
+    rig.run(level, "; ".join(f"echo x > {path}; cat {path}" for path in paths))
     assert [path for path in paths if path.exists()] == []
 
 
@@ -219,36 +219,36 @@ USUAL = (
 )
 
 
-def test_a_command_sets_its_own_limits_and_copies_with_all_that_a_file_has(ground):
+def test_a_command_sets_its_own_limits_and_copies_with_all_that_a_file_has(rig):
     """What is refused at Landlock is in nobody's way."""
-    if why := lacks(ground.user, "landlock"):
+    if why := lacks(rig.user, "landlock"):
         pytest.skip(why)
     python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
-    assert "GO ON" in ground.run("landlock", USUAL.replace("{python}", python))
+    assert "GO ON" in rig.run("landlock", USUAL.replace("{python}", python))
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_group_is_not_lent_where_others_share_the_processes(ground, level, neighbour, listening):
+def test_a_group_is_not_lent_where_others_share_the_processes(rig, level, neighbour, listening):
     """In a space of its own it can be: folders have that bit, and programs copy it."""
-    if why := lacks(ground.user, level):
+    if why := lacks(rig.user, level):
         pytest.skip(why)
     attacks = modes("0o2000")
-    text = ground.run(level, script(attacks.values(), ground, neighbour, listening))
+    text = rig.run(level, script(attacks.values(), rig, neighbour, listening))
     assert (got_in(text, attacks, listening) == set()) == (level == "landlock")
 
 
-def test_plain_modes_can_be_set(ground):
-    if why := lacks(ground.user, "landlock"):
+def test_plain_modes_can_be_set(rig):
+    if why := lacks(rig.user, "landlock"):
         pytest.skip(why)
     command = (
         "touch a && chmod 755 a && chmod u+x,g-w a && chmod 1777 . && mkdir -m 700 d && "
         "install -m 644 a b && cp -p a c && umask 077 && touch e && stat -c %a a e | tr '\\n' ,"
     )
-    assert "755,600," in ground.run("landlock", command)
+    assert "755,600," in rig.run("landlock", command)
 
 
-def test_nothing_of_system_v_is_made_among_the_processes_of_the_machine(ground):
-    if why := lacks(ground.user, "landlock"):
+def test_nothing_of_system_v_is_made_among_the_processes_of_the_machine(rig):
+    if why := lacks(rig.user, "landlock"):
         pytest.skip(why)
     attempts = "; ".join(f"ipcmk {what} && echo GOT IN" for what in ("-M 10", "-Q", "-S 1"))
-    assert "GOT IN" not in ground.run("landlock", attempts)
+    assert "GOT IN" not in rig.run("landlock", attempts)

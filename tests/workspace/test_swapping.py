@@ -102,7 +102,7 @@ def test_places_are_told_beside_a_process_that_swaps_links(tmp_path):
     """Judging never fails; each answer is one that was true at some moment."""
     field = doors(tmp_path)
     with neighbour(field):
-        places = {field.ground.place("door/secret", "").path for _ in seeds(5_000)}
-        field.ground.expand("*/*", "")
+        places = {field.machine.place("door/secret", "").path for _ in seeds(5_000)}
+        field.machine.expand("*/*", "")
     outside = f"{field.base}/ws-evil/secret"
     assert places <= {"src/secret", outside, "door/secret"}

@@ -31,7 +31,7 @@ sys.path.insert(0, sys.argv[2])
 from undo_rig import Place, one_call
 from bridle.messages import ToolCall
 place = Place(sys.argv[1])
-keeping = place.undo.keep("s", 1)
+recorder = place.undo.record_turn("s", 1)
 name, arguments = sys.argv[3], {"path": "a.txt", "content": ""}
 
 def effect():
@@ -40,7 +40,7 @@ def effect():
         place.run("rm -r sub; mkdir new; echo n > new/n")
     os.kill(os.getpid(), signal.SIGKILL)
 
-asyncio.run(one_call(keeping, ToolCall("c", name, arguments), effect))
+asyncio.run(one_call(recorder, ToolCall("c", name, arguments), effect))
 """
 
 
@@ -156,7 +156,7 @@ def test_damaged_files_of_the_store_cost_no_more_than_they_held(place):
 def test_two_sessions_have_what_each_of_them_changed(place):
     """The second changes a file while a command of the first runs: it is not the first's."""
     other = place.another()
-    first, second = place.undo.keep("one", 1), other.keep("two", 1)
+    first, second = place.undo.record_turn("one", 1), other.record_turn("two", 1)
 
     async def work():
         await first.before(ToolCall("1", "shell"))

@@ -76,12 +76,12 @@ def test_a_changed_mode_a_deletion_and_a_swap_for_a_link_are_changes_of_the_pers
 
 def test_a_person_who_changes_a_file_between_two_calls_of_a_turn_is_asked(place):
     place.turn += 1
-    keeping = place.undo.keep("s", 1)
+    recorder = place.undo.record_turn("s", 1)
 
     async def work():
-        await one_call(keeping, ToolCall("1", "shell"), lambda: place.put("a.txt", "call one"))
+        await one_call(recorder, ToolCall("1", "shell"), lambda: place.put("a.txt", "call one"))
         place.put("a.txt", "the person")
-        await one_call(keeping, ToolCall("2", "shell"), lambda: place.put("a.txt", "call two"))
+        await one_call(recorder, ToolCall("2", "shell"), lambda: place.put("a.txt", "call two"))
 
     asyncio.run(work())
     [clash] = place.undo.undo("s").conflicts
@@ -157,13 +157,13 @@ def test_content_that_was_damaged_is_said_and_never_put_back(place):
 
 
 def test_a_turn_that_is_still_at_work_is_not_taken_back(place):
-    keeping = place.undo.keep("s", 1)
-    asyncio.run(keeping.before(ToolCall("1", "shell")))
+    recorder = place.undo.record_turn("s", 1)
+    asyncio.run(recorder.before(ToolCall("1", "shell")))
     place.put("a.txt", "half done")
     place.sh("true")
     with pytest.raises(SessionError):
         place.another().undo("s", 7)
-    asyncio.run(keeping.before(ToolCall("2", "shell")))
+    asyncio.run(recorder.before(ToolCall("2", "shell")))
     with pytest.raises(SessionBusy, match="turn 1 is still at work"):
         place.another().undo("s", 1)
 
@@ -171,8 +171,8 @@ def test_a_turn_that_is_still_at_work_is_not_taken_back(place):
 def test_a_call_whose_end_nobody_told_counts_when_the_next_one_begins(place):
     """An interrupt may come between the effect and its end."""
     before = place.picture()
-    keeping = place.undo.keep("s", 1)
-    asyncio.run(keeping.before(ToolCall("1", "shell")))
+    recorder = place.undo.record_turn("s", 1)
+    asyncio.run(recorder.before(ToolCall("1", "shell")))
     place.put("a.txt", "half done")
     place.turn = 1
     [change] = place.sh("echo x > c.txt")
@@ -189,13 +189,13 @@ def test_a_call_whose_end_nobody_told_counts_when_the_next_one_begins(place):
 
 def test_a_call_that_is_cancelled_before_its_effect_leaves_nothing(place):
     async def cancelled():
-        task = asyncio.create_task(keeping.before(ToolCall("1", "shell")))
+        task = asyncio.create_task(recorder.before(ToolCall("1", "shell")))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    keeping = place.undo.keep("s", 1)
+    recorder = place.undo.record_turn("s", 1)
     with place.undo._detector.folder.locked():  # so that it cannot have begun
         asyncio.run(cancelled())
     place.put("a.txt", "the person's")

@@ -73,10 +73,10 @@ class Place:
 
     def calls(self, *calls, session="s"):
         self.turn += 1
-        keeping = self.undo.keep(session, self.turn)
+        recorder = self.undo.record_turn(session, self.turn)
 
         async def work():
-            return [await one_call(keeping, call, effect) for call, effect in calls]
+            return [await one_call(recorder, call, effect) for call, effect in calls]
 
         return asyncio.run(work())
 
@@ -84,10 +84,10 @@ class Place:
         return picture(self.root)
 
 
-async def one_call(keeping, call, effect):
-    await keeping.before(call)
+async def one_call(recorder, call, effect):
+    await recorder.before(call)
     effect()
-    return await keeping.after(call)
+    return await recorder.after(call)
 
 
 def told(change):

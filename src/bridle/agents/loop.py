@@ -120,8 +120,8 @@ class LoopAgent:
                 rules=(),
                 hooks=None,
                 judge=None,
-                keeper=None,
-                ground=None,
+                undo=None,
+                machine=None,
                 agent=None,
                 sources=(),
             )

@@ -29,7 +29,7 @@ from bridle.errors import AgentError, ConfigError, MissingModel
 from bridle.protocols.provider import ProviderInfo
 from bridle.runtime import Choice, find_provider
 from bridle.tools.grep import find_ripgrep
-from bridle.workspace.programs import here
+from bridle.workspace.programs import working_folder
 from bridle.workspace.text import flat
 
 
@@ -72,7 +72,7 @@ def examine(started: Settings | None = None) -> Iterator[Finding]:
     yield from _keys()
     yield _state()
     yield _program("git", shutil.which("git"), "only repositories need it")
-    yield _program("ripgrep", find_ripgrep(here()), "searching works, only slower")
+    yield _program("ripgrep", find_ripgrep(working_folder()), "searching works, only slower")
     yield _sandbox()
     yield from _hooks()
     settings = started or (loaded.settings if loaded else Settings())
@@ -201,7 +201,7 @@ def _agents(chosen: str) -> Iterator[Finding]:
 
     if chosen:
         try:
-            check_ready(check_agent(chosen), *here())
+            check_ready(check_agent(chosen), *working_folder())
         except ConfigError as error:
             yield Finding("agent", error.message, False, error.hint)
     for one in usable_agents():

@@ -114,7 +114,7 @@ def explain_call(dry_run: DryRun, call: ToolCall, mode: Mode) -> int:
         click.echo(line)
     level = dry_run.sandbox.level
     count = quantity(len(dry_run.rules), "rule")
-    click.echo(paint.dim(f"mode {mode} · sandbox {level} · {count} · {dry_run.ground.root}"))
+    click.echo(paint.dim(f"mode {mode} · sandbox {level} · {count} · {dry_run.machine.root}"))
     return 0
 
 

@@ -6,5 +6,5 @@ commands, `expansions`, `variables` and `working_directory` follow what the shel
 `known`, a table of programs, with `argv`, `checks` and `effects` says what each one does to which
 `paths`. `floor` has what no one may run, `searches` what reads whole folders.
 
-Pure. Nothing runs and nothing is opened; questions about the machine go to a `Ground`.
+Pure. Nothing runs and nothing is opened; questions about the machine go to a `Machine`.
 """

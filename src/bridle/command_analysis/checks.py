@@ -423,8 +423,8 @@ def git_repository(name: str, given: Given, reach: Reach) -> list[str]:
     if not given.operands:
         return []
     named = given.values("--git-dir")
-    folders = [join(reach.ground.root, reach.place(text).path) for text in named]
-    if not all(map(reach.ground.is_tame, [reach.folder, *folders])):
+    folders = [join(reach.machine.root, reach.place(text).path) for text in named]
+    if not all(map(reach.machine.is_repository_safe, [reach.folder, *folders])):
         reach.notes.guarded(_WILD)
         return [_WILD]
     return []

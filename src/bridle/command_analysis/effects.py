@@ -75,8 +75,8 @@ def _moved(given: Given, reach: Reach) -> tuple[Reach, list[str]]:
     for flag in given.flags:
         if flag.kind == "=cd" and flag.value is not None:
             reasons.append(reach.reads(flag.value))
-            folder = join(reach.ground.root, reach.place(flag.value.text).path)
-            reach = Reach(reach.ground, folder, reach.notes)
+            folder = join(reach.machine.root, reach.place(flag.value.text).path)
+            reach = Reach(reach.machine, folder, reach.notes)
     return reach, reasons
 
 
@@ -189,7 +189,7 @@ def _rev(arg: Arg, given: Given, reach: Reach) -> str:
     text = arg.text
     itself = ":" not in text or text.startswith(("/", ".", "~"))
     reasons = [reach.reads(arg)] if itself else []
-    top = Reach(reach.ground, reach.ground.root, reach.notes)
+    top = Reach(reach.machine, reach.machine.root, reach.notes)
     for at in [at for at, letter in enumerate(text) if letter == ":"][:_COLONS]:
         if path := _MAGIC.sub("", text[at + 1 :]):  # a time has colons, too
             reasons.append((reach if path.startswith(".") else top).reads(Arg(path, arg.known)))

@@ -255,7 +255,7 @@ def _container(texts: list[str], reach: Reach) -> None:
     for mount in _MOUNTS.findall(joined):
         found = re.search(r"(?:source|src)=([^,]*)", mount)
         source = found[1] if found else mount.partition(":")[0]
-        source = likely(source, reach.ground.home, reach.folder, reach.ground.root)
+        source = likely(source, reach.machine.home, reach.folder, reach.machine.root)
         if source.startswith(("/", "..")) and not reach.place(source).inside:
             reach.notes.forbid(f"gives a container {shown(source)}, outside the workspace")
 

@@ -19,13 +19,13 @@ from bridle.command_analysis.syntax import Redirect, Script, Simple, Word
 from bridle.command_analysis.variables import fillings, spread, why_guarded, why_not
 from bridle.command_analysis.wrappers import SHELLS, WRAPPERS, Wrapped, unwrap
 from bridle.policy import Act, Does
-from bridle.protocols.machine import Ground
+from bridle.protocols.machine import Machine
 
 # In which folders a command may run: `cd` followed through `&&`, `||`, `;`, subshells and pipes.
 #
 # A `cd` can fail, so there may be several; every one of them is judged. UNKNOWN among them means
 # that it cannot be said. Paths are joined here by their words; where they lead is asked of the
-# ground.
+# machine.
 
 Folders = tuple[str, ...]
 UNKNOWN = ""
@@ -44,8 +44,8 @@ class _State:
 class Whereabouts:
     """The folders of every (sub)shell of one command line."""
 
-    def __init__(self, ground: Ground, folders: Folders) -> None:
-        self._ground = ground
+    def __init__(self, machine: Machine, folders: Folders) -> None:
+        self._machine = machine
         self._states: dict[tuple[int, ...], _State] = {(): _State(folders)}
 
     def before(self, simple: Simple) -> Folders:
@@ -74,8 +74,8 @@ class Whereabouts:
     def to(self, folder: str, path: str) -> Folders:
         """Where a `cd` leads from a folder: by its words, and with links followed."""
         worded = normpath(join(folder, path))
-        place = self._ground.place(path, folder)
-        real = join(self._ground.root, place.path) if place.inside else place.path
+        place = self._machine.place(path, folder)
+        real = join(self._machine.root, place.path) if place.inside else place.path
         return _both((normpath(real),), (worded,))
 
     def _parent(self, scope: tuple[int, ...]) -> _State:
@@ -126,15 +126,15 @@ _ECHOES = frozenset({"echo", "printf"})
 _SHELLS_OWN = frozenset({"command", "builtin"})  # after them a built-in is still one
 
 
-def judge(command: str, cwd: str, ground: Ground) -> Understood:
+def judge(command: str, cwd: str, machine: Machine) -> Understood:
     """What that command line would do in that folder."""
     script = parse(command)
     if script.refused:
         return Understood(floor=script.refused, cwd=cwd)
     notes = Notes()
-    if cwd != ground.root and (reason := _stray(cwd, ground)):
+    if cwd != machine.root and (reason := _stray(cwd, machine)):
         notes.act(Act(("read",), cwd, "changes", reason, is_path=True))
-    judging = _Judging(ground, notes)
+    judging = _Judging(machine, notes)
     where = judging.script(script, command, (cwd,), 0)
     judging.look_filled(script, command, cwd)
     floor.look_whole(command, notes)
@@ -142,18 +142,18 @@ def judge(command: str, cwd: str, ground: Ground) -> Understood:
     return notes.told(where[0] if len(where) == 1 and where[0] else cwd)
 
 
-def _stray(cwd: str, ground: Ground) -> str:
+def _stray(cwd: str, machine: Machine) -> str:
     """A command without a path still sees the folder that it runs in."""
-    place = ground.place(cwd, ground.root)
+    place = machine.place(cwd, machine.root)
     return "" if place.inside or place.temporary else "it runs outside the workspace"
 
 
 class _Judging:
     """One command line on its way through; knows what the last command was that fed this one."""
 
-    def __init__(self, ground: Ground, notes: Notes, *, filled: bool = False) -> None:
+    def __init__(self, machine: Machine, notes: Notes, *, filled: bool = False) -> None:
         self._filled = filled  # a guess at what the line is with its variables put in
-        self._ground = ground
+        self._machine = machine
         self._notes = notes
         self._source = ""  # the program at the other end of the pipe
         self._fed: list[Arg] = []  # the words that come through it, where they are known
@@ -167,7 +167,7 @@ class _Judging:
             self._notes.unclear(script.opaque)
             if floor.is_bomb(text):  # in a line that is understood it would be a quoted word
                 self._notes.forbid("it starts itself over and over")
-        where = Whereabouts(self._ground, folders)
+        where = Whereabouts(self._machine, folders)
         outer = self._source, self._fed
         for simple in script.commands:
             at = where.before(simple)
@@ -190,7 +190,7 @@ class _Judging:
             other.places = self._notes.places
             if parsed.refused:
                 continue
-            _Judging(self._ground, other, filled=True).script(parsed, guess, (folder,), 1)
+            _Judging(self._machine, other, filled=True).script(parsed, guess, (folder,), 1)
             if other.guard:
                 self._notes.guarded(other.guard)
             if other.floor:
@@ -215,7 +215,7 @@ class _Judging:
             self._notes.unclear(simple.opaque)
         if folder == UNKNOWN:
             self._notes.unclear("the folder in which it runs cannot be known")
-        reach = Reach(self._ground, folder or self._ground.root, self._notes, several=several)
+        reach = Reach(self._machine, folder or self._machine.root, self._notes, several=several)
         for redirect in simple.redirects:
             self._redirect(redirect, reach)
         self._assign(simple.assignments)
@@ -276,12 +276,12 @@ class _Judging:
                     self._notes.unclear(f"whose folder {text[:40]} is cannot be known")
                     found.append(Arg(text, False))
                     continue
-                text = self._ground.home + text[1:]
+                text = self._machine.home + text[1:]
             found += self._globbed(text, reach) if word.globs else [Arg(text)]
         return found
 
     def _globbed(self, pattern: str, reach: Reach) -> list[Arg]:
-        names = self._ground.expand(pattern, reach.folder) if self._names > 0 else None
+        names = self._machine.expand(pattern, reach.folder) if self._names > 0 else None
         self._names -= len(names or ()) + 10
         if names is None or self._names < 0:
             self._notes.unclear(f"what {pattern[:60]} stands for cannot be said")
@@ -305,7 +305,7 @@ class _Judging:
         if not first.known or first.pattern:
             self._notes.unclear("which program it runs cannot be known")
             self._notes.act(Act(SHELL, text, reason="which program it runs cannot be known"))
-            floor.look_unknown(rest, self._ground.home, self._notes)
+            floor.look_unknown(rest, self._machine.home, self._notes)
             return
         name, least = program_of(first.text, reach)
         self._look(name, rest, reach)
@@ -333,7 +333,7 @@ class _Judging:
         network = effect.network
         note_named_paths(entry, own, reach)
         texts = [arg.text for arg in rest if effect.does != "reads"]
-        floor.look_script(name, entry is not None, texts, self._notes, self._ground.home)
+        floor.look_script(name, entry is not None, texts, self._notes, self._machine.home)
         if least is not None and _RANK[least.does] > _RANK[effect.does]:
             effect = least
         within = reach.within
@@ -412,7 +412,7 @@ class _Judging:
         if not inside.folder.known:
             self._notes.unclear("the folder in which it runs cannot be known")
         return Reach(
-            self._ground,
+            self._machine,
             normpath(f"{reach.folder}/{inside.folder.text}")
             if not inside.folder.text.startswith("/")
             else inside.folder.text,
@@ -453,13 +453,13 @@ class _Judging:
         """Where a `cd` leads, or None where that cannot be said."""
         found: list[str] = []
         for folder in at:
-            reach = Reach(self._ground, folder or self._ground.root, self._notes)
+            reach = Reach(self._machine, folder or self._machine.root, self._notes)
             args = [a for a in self._expanded(simple.words[1:], reach) if a.text not in _CD_FLAGS]
             if folder == UNKNOWN or len(args) > 1 or any(not a.known for a in args):
                 return None
             if args and args[0].text == "-":
                 return None
-            found += where.to(folder, args[0].text if args else self._ground.home)
+            found += where.to(folder, args[0].text if args else self._machine.home)
         return tuple(dict.fromkeys(found))
 
 
@@ -503,7 +503,7 @@ def program_of(word: str, reach: Reach) -> tuple[str, Effect | None]:
     """The program's name, and what it does at least, going by where it lies."""
     if "/" not in word:
         name, least = _in_any_case(word)
-        if least is None and reach.ground.local(word):
+        if least is None and reach.machine.is_local_program(word):
             least = Effect("builds", f"runs the workspace's own {shown(word)}")
         return name, least
     path = normpath(word)
@@ -525,17 +525,17 @@ def program_of(word: str, reach: Reach) -> tuple[str, Effect | None]:
 
 def from_root(word: str, reach: Reach) -> str:
     """A program's relative path as it is from the root, for what is allowed in one folder only."""
-    if "/" not in word or word.startswith("/") or reach.folder == reach.ground.root:
+    if "/" not in word or word.startswith("/") or reach.folder == reach.machine.root:
         return word
     place = reach.place(word)
     named = place.path if place.inside else normpath(join(reach.folder, word))
-    path = named.removeprefix(f"{reach.ground.root}/")
+    path = named.removeprefix(f"{reach.machine.root}/")
     return path if "/" in path else f"./{path}"
 
 
 def _is_named_inside(path: str, reach: Reach) -> bool:
     """A venv's python is a link that leads out; it is the workspace's own choice all the same."""
-    return normpath(join(reach.folder, path)).startswith(f"{reach.ground.root}/")
+    return normpath(join(reach.folder, path)).startswith(f"{reach.machine.root}/")
 
 
 def _in_any_case(word: str) -> tuple[str, Effect | None]:

@@ -13,7 +13,7 @@ from bridle.command_analysis.argv import Arg, Known
 from bridle.command_analysis.findings import Notes
 from bridle.command_analysis.variables import emptied, likely
 from bridle.policy import Act, Does, Search
-from bridle.protocols.machine import Ground, Place
+from bridle.protocols.machine import Machine, Place
 
 STREAMS = frozenset({"-", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/null", "/dev/tty"})
 _SOURCES = frozenset({"/dev/zero", "/dev/urandom", "/dev/random"})
@@ -35,11 +35,11 @@ class Reach:
     `several`: that is one of several folders, because a `cd` before it may fail.
     """
 
-    __slots__ = ("_wide", "folder", "ground", "notes", "several")
+    __slots__ = ("_wide", "folder", "machine", "notes", "several")
 
-    def __init__(self, ground: Ground, folder: str, notes: Notes, *, several: bool = False) -> None:
+    def __init__(self, machine: Machine, folder: str, notes: Notes, *, several: bool = False) -> None:
         self.several = several
-        self.ground = ground
+        self.machine = machine
         self.folder = folder
         self.notes = notes
         self._wide: set[str] = set()
@@ -47,14 +47,14 @@ class Reach:
     @property
     def within(self) -> str:
         """The folder, where it is not the root."""
-        return "" if self.folder == self.ground.root else self.folder
+        return "" if self.folder == self.machine.root else self.folder
 
     def place(self, text: str) -> Place:
         """Where a path leads from here."""
         places, key = self.notes.places, (self.folder, text)
         found = places.get(key)
         if found is None:
-            found = places[key] = self.ground.place(text, self.folder)
+            found = places[key] = self.machine.place(text, self.folder)
         return found
 
     def reads(self, arg: Arg, *, inside: bool = True) -> str:
@@ -152,7 +152,7 @@ class Reach:
             return
         self._wide.add(pattern)
         if not arg.known:
-            pattern = likely(pattern, self.ground.home, self.folder, self.ground.root)
+            pattern = likely(pattern, self.machine.home, self.folder, self.machine.root)
         folder, slash, name = pattern.rpartition("/")
         if not _WIDE(name):
             return
@@ -164,12 +164,12 @@ class Reach:
 
     def _if_empty(self, arg: Arg, deep: bool) -> None:
         """`rm -rf "$X/"` deletes everything when `$X` is empty."""
-        text = emptied(arg.text, self.ground.home, self.folder, self.ground.root)
+        text = emptied(arg.text, self.machine.home, self.folder, self.machine.root)
         folder = text.rpartition("/")[0] + "/" if _WIDE(text.rpartition("/")[2]) else text
         if not deep or not folder.strip():
             return
         place = self.place(folder)
-        whole = place.path in (*_SYSTEM, self.ground.home) or (place.inside and place.path == ".")
+        whole = place.path in (*_SYSTEM, self.machine.home) or (place.inside and place.path == ".")
         if whole:
             self.notes.guarded(f"deletes {shown(place.path)} if a variable is empty")
 
@@ -177,7 +177,7 @@ class Reach:
         """The path as far as it is known; nothing where it is not."""
         if arg.known:
             return arg.text
-        return likely(arg.text, self.ground.home, self.folder, self.ground.root)
+        return likely(arg.text, self.machine.home, self.folder, self.machine.root)
 
     def _is_stream(self, text: str) -> bool:
         if text.startswith(_SOCKETS):
@@ -224,7 +224,7 @@ def _spellings(word: Arg) -> Iterator[str]:
         yield found[1] or found[2]
 
 
-# Programs that read everything in a folder. The ground is asked once per folder and command line.
+# Programs that read everything in a folder. The machine is asked once per folder and command line.
 
 
 _MOST_FOLDERS = 16  # folders of one line
@@ -260,7 +260,7 @@ def _below(folder: Arg, reach: Reach) -> tuple[str, ...] | None:
     if key not in swept:
         if len(swept) >= _MOST_FOLDERS or None in swept.values():
             return None
-        swept[key] = reach.ground.delicate(folder.text, reach.folder)
+        swept[key] = reach.machine.sensitive_files(folder.text, reach.folder)
     return swept[key]
 
 

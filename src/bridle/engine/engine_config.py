@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bridle.engine.session import Session
     from bridle.engine.subagents import Parent
     from bridle.protocols.agent import BaseAgent
-    from bridle.protocols.hooks import Hooks, Keeper
-    from bridle.protocols.machine import Ground
+    from bridle.protocols.hooks import Hooks, UndoStore
+    from bridle.protocols.machine import Machine
 
 Approver = Callable[[ApprovalAsked], Awaitable[Answer | bool]]
 OnAsk = Literal["wait", "deny", "park"]
@@ -46,9 +46,9 @@ class EngineConfig(Struct):
     `ask_seconds` is how long a question stays open before it counts as a no. `secrets` are handed
     in to be taken out of everything that is said; they end up in the `redactor` alone, with the
     person's own patterns (`redact`) and, unless `redact_tokens` is off, what looks like a token.
-    `day` keeps the account for the limits of a day. `ground` is what commands and paths are judged
+    `day` keeps the account for the limits of a day. `machine` is what commands and paths are judged
     by, `judge` the person's own policy engine, which has `judge_seconds` before it counts as a no;
-    `hooks` and `keeper` stand around every effect.
+    `hooks` and `undo` stand around every effect.
     `sandbox` is the level that commands would run at (empty: none), or what knows it. A yes for
     the session ends after `ask_grant_seconds`; a rule that a person made of one goes to `learn`,
     with who it was.
@@ -80,11 +80,11 @@ class EngineConfig(Struct):
     redact: tuple[str, ...] = ()
     redact_tokens: bool = True
     day: Day | None = None
-    ground: "Ground | None" = None
+    machine: "Machine | None" = None
     judge: PolicyEngine | None = None
     judge_seconds: float = 10.0
     hooks: "Hooks | None" = None
-    keeper: "Keeper | None" = None
+    undo: "UndoStore | None" = None
     sandbox: "str | Confinement" = ""
     learn: Callable[[str, str], None] | None = None
     agent: "BaseAgent | None" = None

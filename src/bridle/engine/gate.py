@@ -42,7 +42,7 @@ from bridle.protocols.tool import Access, Tool, ToolContext, ToolResult, judge_b
 if TYPE_CHECKING:
     from bridle.engine.engine_config import EngineConfig
     from bridle.engine.subagents import Parent
-    from bridle.protocols.machine import Ground, Place
+    from bridle.protocols.machine import Machine, Place
 
 _MARKED = (
     f"the arguments hold {MARK}, which stands for a secret that was taken out: the tool would work "
@@ -163,7 +163,7 @@ class Gate(Struct):
     root: str
     rules: tuple[Rule, ...]
     mode: Callable[[], Mode]
-    ground: "Ground | None" = None
+    machine: "Machine | None" = None
     sandbox: SandboxLevel = ""
     grants: Mapping[str, Grant] = {}
     grant_seconds: float = 0.0
@@ -179,7 +179,7 @@ class Gate(Struct):
             root=parts.workspace.root,
             rules=parts.rules,
             mode=mode,
-            ground=parts.ground,
+            machine=parts.machine,
             sandbox=parts.sandbox,
             grants=grants,
             grant_seconds=parts.ask_grant_seconds,
@@ -197,7 +197,7 @@ class Gate(Struct):
         it.
         """
         sandbox = "" if foreign else self.sandbox
-        facts = facts_of(call, tool, self.ground, cwd=cwd, sandbox=sandbox)
+        facts = facts_of(call, tool, self.machine, cwd=cwd, sandbox=sandbox)
         if self.redacts and MARK in repr(call.arguments):
             decision = Decision("deny", _MARKED, "redaction")
             return JudgedCall(call, tool, facts, decision, cwd or self.root)
@@ -206,9 +206,9 @@ class Gate(Struct):
             rules = (*rules, *granted_rules(self.grants, self.root, self.grant_seconds))
         facts = _without_vouched_doubt(facts, rules)
         if rules and facts.searches:
-            facts = _with_ruled_reads(facts, self.ground, rules)
+            facts = _with_ruled_reads(facts, self.machine, rules)
         if foreign and call.name in RECURSIVE_TOOLS:
-            facts = _with_recursive_reads(call, facts, self.ground, rules)
+            facts = _with_recursive_reads(call, facts, self.machine, rules)
         decision = decide(call, facts, rules, self.mode())
         if self.parent is not None:
             decision = self.parent.bound(decision, partial(decide, call, facts, rules))
@@ -231,10 +231,10 @@ class Gate(Struct):
         def may_write(path: str) -> bool:
             if path in writes or is_named(Act(("write",), path, is_path=True), rules):
                 return True
-            from bridle.workspace.sensitive import care_of
+            from bridle.workspace.sensitive_paths import protection_of
 
             return any(
-                path.startswith(f"{folder}/") and care_of(folder).writing for folder in writes
+                path.startswith(f"{folder}/") and protection_of(folder).writing for folder in writes
             )
 
         git = any(
@@ -250,28 +250,28 @@ class Gate(Struct):
 _FETCH = "web_fetch"
 _UNEXPANDED = ("~", "$HOME", "${HOME}")  # whoever means a folder of that name writes ./~
 _UNSANDBOXED = "it would run outside the sandbox"
-_NO_GROUND = "nothing is known of the folder that it would run in"
+_NO_MACHINE = "nothing is known of the folder that it would run in"
 
 
 def facts_of(
     call: ToolCall,
     tool: Tool,
-    ground: "Ground | None" = None,
+    machine: "Machine | None" = None,
     *,
     cwd: str = "",
     sandbox: SandboxLevel = False,
 ) -> Facts:
     """Find out what a call would do, and what care that takes.
 
-    A command is understood by `commands`, a path by the ground it lies on; a tool that has neither
+    A command is understood by `commands`, a path by the machine it lies on; a tool that has neither
     needs neither. `cwd` is where its words are read (default: the root). The level of the sandbox
     is looked at for commands alone.
     """
     policy = tool.policy
     if policy.runs:
-        return _command_facts(call, policy, ground, cwd, sandbox)
+        return _command_facts(call, policy, machine, cwd, sandbox)
     if policy.files:
-        return _file_facts(call, tool, ground, cwd)
+        return _file_facts(call, tool, machine, cwd)
     if call.name == _FETCH:
         return Facts(policy, acts=(_fetch_act(call, tool),))
     if (own_facts := getattr(tool, "facts", None)) is not None:  # it knows more of its calls
@@ -292,7 +292,7 @@ def subject_of(arguments: dict[str, Any]) -> str:
 def _command_facts(
     call: ToolCall,
     policy: ToolPolicy,
-    ground: "Ground | None",
+    machine: "Machine | None",
     cwd: str,
     sandbox: SandboxLevel,
 ) -> Facts:
@@ -303,18 +303,18 @@ def _command_facts(
     level = "none" if leaves else _sandbox_level(sandbox)
     if not isinstance(text, str):
         return Facts(policy, guard=guard, opaque="there is no command in it", sandbox=level)
-    if ground is None:
+    if machine is None:
         return Facts(
             policy=policy,
             subject=text,
             guard=guard,
-            opaque=_NO_GROUND,
+            opaque=_NO_MACHINE,
             sandboxed=level != "none",
             sandbox=level,
         )
     from bridle.command_analysis.judge import judge  # its grammar is loaded for the first command
 
-    understood = judge(text, cwd or ground.root, ground)
+    understood = judge(text, cwd or machine.root, machine)
     return Facts(
         policy=policy,
         subject=text,
@@ -334,7 +334,7 @@ def _sandbox_level(sandbox: SandboxLevel) -> str:
     return (sandbox if isinstance(sandbox, str) else sandbox.level) or "none"
 
 
-def _file_facts(call: ToolCall, tool: Tool, ground: "Ground | None", cwd: str) -> Facts:
+def _file_facts(call: ToolCall, tool: Tool, machine: "Machine | None", cwd: str) -> Facts:
     """Return one act for each path, and the strictest care that any of them takes."""
     policy = tool.policy
     try:
@@ -343,9 +343,9 @@ def _file_facts(call: ToolCall, tool: Tool, ground: "Ground | None", cwd: str) -
         return Facts(policy, floor=error.message)
     except (KeyError, TypeError, ValueError, AttributeError):
         return Facts(policy, opaque="which files it touches cannot be told")
-    if ground is None:
+    if machine is None:
         return Facts(policy, acts=tuple(_path_act(call.name, policy, path) for path in paths))
-    places = [(path, ground.place(path, cwd or ground.root)) for path in paths]
+    places = [(path, machine.place(path, cwd or machine.root)) for path in paths]
     acts = tuple(_path_act(call.name, policy, place.path, path) for path, place in places)
     reasons = {"": "", "ask": "", "deny": ""}
     for path, place in reversed(places):
@@ -430,8 +430,8 @@ _CROWDED = "{} has too many files to look for credentials in them"
 
 def unreadable_paths(rules: tuple[Rule, ...]) -> Callable[[str], bool] | None:
     """Return a test for paths that a rule keeps from being read, or None if no rule does."""
-    keeping = tuple(rule for rule in rules if rule.verdict != "allow" and rule.pattern != "*")
-    return _is_unreadable(keeping) if keeping else None
+    recorder = tuple(rule for rule in rules if rule.verdict != "allow" and rule.pattern != "*")
+    return _is_unreadable(recorder) if recorder else None
 
 
 @lru_cache(maxsize=64)
@@ -443,20 +443,20 @@ def _is_unreadable(rules: tuple[Rule, ...]) -> Callable[[str], bool]:
     return is_unreadable
 
 
-def _with_ruled_reads(facts: Facts, ground: "Ground | None", rules: tuple[Rule, ...]) -> Facts:
+def _with_ruled_reads(facts: Facts, machine: "Machine | None", rules: tuple[Rule, ...]) -> Facts:
     """Return the facts of a command with the files it would read that a rule is about.
 
     The rule names files, and the command only a folder. So the folder is looked through, up to a
     limit, and each file that a rule is about becomes an act of the command.
     """
     is_unreadable = unreadable_paths(rules) if facts.searches else None
-    if ground is None or is_unreadable is None or facts.floor:
+    if machine is None or is_unreadable is None or facts.floor:
         return facts
     acts: list[Act] = []
     guards = [facts.guard]
     for search in facts.searches:
         for folder in list(filter(os.path.isdir, search.paths)) or [search.folder]:
-            paths = _files_below(folder, ground.root, is_unreadable)
+            paths = _files_below(folder, machine.root, is_unreadable)
             if paths is None:
                 guards.append(_RULED_CROWD.format(folder))
             for path in paths or ():
@@ -482,24 +482,24 @@ def _files_below(folder: str, root: str, is_unreadable: Callable[[str], bool]) -
 
 
 def _with_recursive_reads(
-    call: ToolCall, facts: Facts, ground: "Ground | None", rules: Sequence[Rule]
+    call: ToolCall, facts: Facts, machine: "Machine | None", rules: Sequence[Rule]
 ) -> Facts:
     """Return the facts of another agent's own search with all that it would come by.
 
     Our own tool leaves credentials out of what it searches. Whether somebody else's does, nobody
-    knows, so the ground is asked what lies below, as it is for a command.
+    knows, so the machine is asked what lies below, as it is for a command.
     """
-    if ground is None or facts.floor or not facts.acts:
+    if machine is None or facts.floor or not facts.acts:
         return facts
     places: list[Place] = []
     guards = [facts.guard]
     for act in facts.acts:
-        if not Path(ground.root, act.subject).is_dir():
+        if not Path(machine.root, act.subject).is_dir():
             continue
-        below = ground.delicate(act.subject, ground.root)
+        below = machine.sensitive_files(act.subject, machine.root)
         if below is None:
             guards.append(_CROWDED.format(act.subject))
-        places += _sensitive_places(act.subject, below or (), call, ground)
+        places += _sensitive_places(act.subject, below or (), call, machine)
         if any(map(_is_about_some_files, rules)):
             guards.append(_RULED.format(act.subject))
     guards[1:1] = [_reason(place) for place in places if place.reading == "ask"][:1]
@@ -512,7 +512,7 @@ def _with_recursive_reads(
 
 
 def _sensitive_places(
-    folder: str, below: tuple[str, ...], call: ToolCall, ground: "Ground"
+    folder: str, below: tuple[str, ...], call: ToolCall, machine: "Machine"
 ) -> "Iterator[Place]":
     """Yield the sensitive files below a folder that the search's own pattern does not exclude."""
     if not below:
@@ -523,7 +523,7 @@ def _sensitive_places(
     names = (wanted.rpartition("/")[2],) if isinstance(wanted, str) and wanted[:1] != "!" else ()
     for path in below:
         if is_wanted(path.rpartition("/")[2], names):
-            place = ground.place(f"{folder}/{path}", ground.root)
+            place = machine.place(f"{folder}/{path}", machine.root)
             if place.inside and place.reading:
                 yield place
 

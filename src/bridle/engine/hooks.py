@@ -26,7 +26,7 @@ from bridle.workspace.text import shorten
 
 if TYPE_CHECKING:
     from bridle.engine.gate import JudgedCall
-    from bridle.protocols.hooks import Keeping
+    from bridle.protocols.hooks import ChangeRecorder
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ _NO_REMARK = Remark()
 class CallMiddleware:
     """The hooks, the policy engine and the undo of one turn."""
 
-    __slots__ = ("_emit", "_keeping", "_parts", "_session_id", "_turn")
+    __slots__ = ("_emit", "_parts", "_recorder", "_session_id", "_turn")
 
     def __init__(
         self, parts: EngineConfig, session_id: str, turn: int, emit: Callable[[Event], None]
@@ -50,7 +50,7 @@ class CallMiddleware:
         self._session_id = session_id
         self._turn = turn
         self._emit = emit
-        self._keeping: Keeping | None = None
+        self._recorder: ChangeRecorder | None = None
 
     def has_hook(self, moment: Moment) -> bool:
         """Return whether there is a hook for this moment."""
@@ -99,19 +99,21 @@ class CallMiddleware:
             return judged
         return await apply_policy_engine(parts.judge, judged, mode, seconds=parts.judge_seconds)
 
-    async def begin_undo(self, call: ToolCall) -> "Keeping | None":
+    async def begin_undo(self, call: ToolCall) -> "ChangeRecorder | None":
         """Have undo keep what the call may change. Return None if there is no undo."""
-        if self._keeping is None:
-            if (keeper := self._parts.keeper) is None:
+        if self._recorder is None:
+            if (undo := self._parts.undo) is None:
                 return None
-            self._keeping = keeper.keep(self._session_id, self._turn)
-        await self._keeping.before(call)
-        return self._keeping
+            self._recorder = undo.record_turn(self._session_id, self._turn)
+        await self._recorder.before(call)
+        return self._recorder
 
-    async def changed_files(self, keeping: "Keeping", call: ToolCall) -> FilesChanged | None:
+    async def changed_files(
+        self, recorder: "ChangeRecorder", call: ToolCall
+    ) -> FilesChanged | None:
         """Report the files that the call has changed. Errors are reported: it has already run."""
         try:
-            return await keeping.after(call)
+            return await recorder.after(call)
         except Exception as error:
             log.warning("what %s changed could not be kept", call.name, exc_info=True)
             return FilesChanged(self._turn, call.id, uncovered=(f"undo broke: {error!r}",))
@@ -121,13 +123,13 @@ class CallMiddleware:
         if not judged.tool.policy.runs:
             return ""  # a tool for files was judged by the names of its files
         from bridle.workspace.fs import is_set_aside
-        from bridle.workspace.sensitive import care_of
+        from bridle.workspace.sensitive_paths import protection_of
 
         packages = _installed_packages(changed)
         paths = [
             file.path for file in changed.files if not any(map(is_set_aside, file.path.split("/")))
         ]
-        cares = ((path, care_of(path)) for path in paths if not path.startswith(packages))
+        cares = ((path, protection_of(path)) for path in paths if not path.startswith(packages))
         guarded = [(path, care.why) for path, care in cares if care.writing]
         if not guarded:
             return ""

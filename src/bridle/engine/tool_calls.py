@@ -24,11 +24,11 @@ from bridle.errors import AgentError
 from bridle.events import CallIntended, FilesChanged, ToolResultEvent
 from bridle.messages import File, Image, ToolCall, ToolOutput, sound
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
-from bridle.workspace.protected_files import changing
+from bridle.workspace.protected_files import record_changes
 from bridle.workspace.text import quantity, shorten
 
 if TYPE_CHECKING:
-    from bridle.protocols.hooks import Keeping
+    from bridle.protocols.hooks import ChangeRecorder
 
 log = logging.getLogger(__name__)
 
@@ -51,9 +51,11 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 class Undo(Protocol):
     """Keeps what a call will change, so that it can be undone."""
 
-    async def begin_undo(self, call: ToolCall) -> "Keeping | None": ...
+    async def begin_undo(self, call: ToolCall) -> "ChangeRecorder | None": ...
 
-    async def changed_files(self, keeping: "Keeping", call: ToolCall) -> FilesChanged | None: ...
+    async def changed_files(
+        self, recorder: "ChangeRecorder", call: ToolCall
+    ) -> FilesChanged | None: ...
 
 
 class ToolCalls:
@@ -181,19 +183,19 @@ class ToolCalls:
 
     async def _execute(self, judged: JudgedCall) -> ToolResult:
         """Record the intent, then have the effect, with undo before it and hooks after it."""
-        keeping = await self.begin(judged)
-        if isinstance(keeping, ToolResult):
-            return keeping
+        recorder = await self.begin(judged)
+        if isinstance(recorder, ToolResult):
+            return recorder
         if self._middleware is None:
             return await self.run_tool(judged)
         try:
             result = self._finished[judged.call.id] = await self.run_tool(judged)
         finally:
-            if keeping is not None:
-                await self.end_undo(judged, keeping)
+            if recorder is not None:
+                await self.end_undo(judged, recorder)
         return await self._run_after_hooks(self._middleware, judged, result)
 
-    async def begin(self, judged: JudgedCall) -> "Keeping | ToolResult | None":
+    async def begin(self, judged: JudgedCall) -> "ChangeRecorder | ToolResult | None":
         """Record the intent of a call, durably unless it only reads, and have undo begin.
 
         Return what undo keeps, or the result of a call that cannot be begun.
@@ -214,7 +216,7 @@ class ToolCalls:
             return ToolResult.failure(text, outcome="refused")
 
     async def finish(
-        self, judged: JudgedCall, result: ToolResult, keeping: "Keeping | None"
+        self, judged: JudgedCall, result: ToolResult, recorder: "ChangeRecorder | None"
     ) -> str:
         """Record the result of a call that was begun, with what it has changed, and run the hooks.
 
@@ -224,8 +226,8 @@ class ToolCalls:
         call = judged.call
         if self._middleware is not None:
             self._finished[call.id] = result
-            if keeping is not None:
-                await self.end_undo(judged, keeping)
+            if recorder is not None:
+                await self.end_undo(judged, recorder)
             result = await self._run_after_hooks(self._middleware, judged, result)
         notes = self.permission.notes.get(call.id, "")
         self.record(call, result)
@@ -254,11 +256,11 @@ class ToolCalls:
             return work
         return _changing(context.workspace.root, judged.paths, work)
 
-    async def end_undo(self, judged: JudgedCall, keeping: "Keeping") -> None:
+    async def end_undo(self, judged: JudgedCall, recorder: "ChangeRecorder") -> None:
         """Record which files the call has changed."""
         if self._undo is None:
             return
-        changed = await self._undo.changed_files(keeping, judged.call)
+        changed = await self._undo.changed_files(recorder, judged.call)
         if changed is None or self.is_over:
             return
         self._emit(changed)
@@ -424,7 +426,7 @@ async def _changing(
     root: str, paths: Sequence[str], work: Coroutine[Any, Any, ToolResult]
 ) -> ToolResult:
     """Await a tool that may change these files, so that no command is taken for the one who did."""
-    with changing(root, paths):
+    with record_changes(root, paths):
         return await work
 
 

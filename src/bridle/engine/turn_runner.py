@@ -158,7 +158,7 @@ class RunningTurn:
         config = self._config
         time_limit = asyncio.timeout_at(self.deadline)
         try:
-            if config.hooks is not None or config.judge is not None or config.keeper is not None:
+            if config.hooks is not None or config.judge is not None or config.undo is not None:
                 self.middleware = CallMiddleware(config, self._session_id, self.number, emit)
             request = config.config
             if self.is_resumed:

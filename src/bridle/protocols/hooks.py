@@ -50,7 +50,7 @@ class Hooks(Protocol):
         ...
 
 
-class Keeping(Protocol):
+class ChangeRecorder(Protocol):
     """What is kept for one turn. Trouble is said in the `uncovered` of a change, never raised."""
 
     async def before(self, call: ToolCall) -> None:
@@ -62,7 +62,7 @@ class Keeping(Protocol):
         ...
 
 
-class Keeper(Protocol):
+class UndoStore(Protocol):
     """Keeps what turns change, for a workspace."""
 
-    def keep(self, session_id: str, turn: int) -> Keeping: ...
+    def record_turn(self, session_id: str, turn: int) -> ChangeRecorder: ...

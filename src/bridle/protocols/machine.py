@@ -1,13 +1,13 @@
 """What has to be known of the machine to judge a command or a path: asked for, never assumed.
 
-`workspace/machine_facts.py` keeps the promise for a real folder; the judge of commands stays pure.
+`workspace/machine.py` keeps the promise for a real folder; the judge of commands stays pure.
 """
 
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
-Care = Literal["", "ask", "deny"]
+Restriction = Literal["", "ask", "deny"]
 
 
 class Place(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -21,13 +21,13 @@ class Place(Struct, frozen=True, gc=False, omit_defaults=True):
 
     path: str
     inside: bool
-    reading: Care = ""
-    writing: Care = ""
+    reading: Restriction = ""
+    writing: Restriction = ""
     why: str = ""
     temporary: bool = False
 
 
-class Ground(Protocol):
+class Machine(Protocol):
     """The folder that commands run in, and what lies around it. Never raises."""
 
     @property
@@ -51,17 +51,17 @@ class Ground(Protocol):
         """
         ...
 
-    def delicate(self, folder: str, cwd: str) -> tuple[str, ...] | None:
+    def sensitive_files(self, folder: str, cwd: str) -> tuple[str, ...] | None:
         """What takes care to read below a folder, and the links there, as paths from that folder.
 
         None where there is too much to look at. Empty also where it is no folder.
         """
         ...
 
-    def is_tame(self, cwd: str) -> bool:
+    def is_repository_safe(self, cwd: str) -> bool:
         """Can git read the repository of that folder without its configuration running code?"""
         ...
 
-    def local(self, name: str) -> bool:
+    def is_local_program(self, name: str) -> bool:
         """Would a program that is called by that name alone be one of the workspace's own?"""
         ...

@@ -25,7 +25,7 @@ from bridle.config.settings import PROVIDERS, vendor_of
 from bridle.distribution import install_hint
 from bridle.errors import AgentError, ConfigError, MissingExtra
 from bridle.protocols.agent import AgentResponse, BaseAgent
-from bridle.workspace.programs import find_program, here
+from bridle.workspace.programs import find_program, working_folder
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -324,7 +324,7 @@ def resolved(agent: BaseAgent | str | None) -> BaseAgent | None:
     """An agent as it was handed in, or by its name. Raise `ConfigError`."""
     if agent is None or isinstance(agent, str):
         name = check_agent(agent or LOOP, str(Path.cwd()))
-        check_ready(name, *here())
+        check_ready(name, *working_folder())
         return agent_of(name)
     if isinstance(agent, type):
         raise ConfigError(
@@ -374,7 +374,7 @@ def _acp() -> Iterator[Usable]:
     if find_spec("acp") is None:
         yield Usable(f"{ACP}COMMAND", "its library is not installed", False, _ACP_EXTRA)
         return
-    places = {command: find_program(command.split()[0], here()) for command in _KNOWN_ACP}
+    places = {command: find_program(command.split()[0], working_folder()) for command in _KNOWN_ACP}
     found = {command: place for command, place in places.items() if place}
     for command, place in found.items():
         yield Usable(f"{ACP}{command}", f"at {place}", True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from bridle.config.diagnostics import Check
     from bridle.protocols.agent import BaseAgent
-    from bridle.protocols.hooks import Hooks, Keeper
+    from bridle.protocols.hooks import Hooks, UndoStore
     from bridle.tools.skill import Skill
 
 
@@ -137,9 +137,9 @@ def build_engine(
         folder,
         _rules(options.get("rules", ())),
         judge=options.get("policy"),
-        ground=around.ground,
+        machine=around.machine,
         sandbox=around.sandbox if tools is None and around.sandbox is not None else "",
-        keeper=_keeper(around, named, options, elsewhere=store is not None),
+        undo=_keeper(around, named, options, elsewhere=store is not None),
         hooks=_hooks(_watching(around, options), folder.root),
         system=_told(agent, folder.root, named, options, coding=coding),
         agent=agent,
@@ -261,7 +261,7 @@ def _watching(around: Surroundings, options: EngineOptions) -> Any:
         as_checks(checks),
         around.workspace,
         rules=_rules(options.get("rules", ())),
-        ground=around.ground,
+        machine=around.machine,
         sandbox=around.sandbox,
         policy_engine=options.get("policy"),
     )
@@ -391,7 +391,7 @@ def _store(given: Store | None, options: EngineOptions) -> Store:
 
 def _keeper(
     around: Surroundings, tools: Mapping[str, Tool], options: EngineOptions, *, elsewhere: bool
-) -> "Keeper | None":
+) -> "UndoStore | None":
     """Who keeps what turns change, where there are tools that change files, and a place for it."""
     policies = [tool.policy for tool in tools.values()]
     changing = any((one.files and not one.read_only) or one.runs for one in policies)

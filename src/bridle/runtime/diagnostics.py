@@ -26,12 +26,12 @@ from bridle.tools.shell.tool import Shell, find_bash
 from bridle.tools.threads import in_thread
 from bridle.workspace.fs import is_below
 from bridle.workspace.process.command import Command, ExitStatus
-from bridle.workspace.sandbox import Sandbox, supervised
+from bridle.workspace.sandbox import Sandbox, supervised_start
 from bridle.workspace.text import neutral, one_line, quantity, shorten
 
 if TYPE_CHECKING:
     from bridle.engine.engine_config import PolicyEngine
-    from bridle.protocols.machine import Ground
+    from bridle.protocols.machine import Machine
     from bridle.tools.guarded_root import Run
     from bridle.workspace.workspace import Workspace
 
@@ -55,7 +55,7 @@ class Diagnostics:
         workspace: "Workspace",
         *,
         rules: Iterable[Rule] = (),
-        ground: "Ground | None" = None,
+        machine: "Machine | None" = None,
         sandbox: Sandbox | None = None,
         policy_engine: "PolicyEngine | None" = None,
         policy_engine_seconds: float = 10.0,
@@ -71,7 +71,7 @@ class Diagnostics:
             root=workspace.root,
             rules=tuple(rules),
             mode=lambda: self._mode,
-            ground=ground,
+            machine=machine,
             sandbox=sandbox if sandbox is not None else "",
         )
 
@@ -160,7 +160,7 @@ class Diagnostics:
 
     def _starter(self, root: str, held: "Run") -> Callable[[Sequence[str], int], Any]:
         if self._sandbox is None or self._level == "none":
-            return supervised
+            return supervised_start
         sandbox = self._sandbox
         return lambda argv, lifeline: sandbox.start(
             argv, root, lifeline, unreadable=held.unreadable, unwritable=held.unwritable

@@ -29,10 +29,10 @@ from bridle.events import (
 )
 from bridle.messages import ToolCall, ToolOutput, outcome_of
 from bridle.policy import MODES, Decision, Facts, Mode, Rule, ToolPolicy, Verdict
-from bridle.protocols.machine import Ground
+from bridle.protocols.machine import Machine
 from bridle.protocols.store import Record, SessionSummary
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
-from bridle.runtime.workspace_setup import LaterGround, own_places, sandbox_of
+from bridle.runtime.workspace_setup import LazyMachine, own_places, sandbox_of
 from bridle.stores.reader import SessionFolder
 from bridle.workspace.workspace import Workspace
 
@@ -68,7 +68,7 @@ class DryRun:
         workspace = Workspace(root, also=tuple(map(str, also)))
         own = own_places(os.environ)
         self.sandbox = sandbox_of(workspace, own, sandbox)
-        self.ground: Ground = LaterGround(workspace, own, self.sandbox)
+        self.machine: Machine = LazyMachine(workspace, own, self.sandbox)
 
     @cached_property
     def tools(self) -> dict[str, Tool]:
@@ -92,7 +92,7 @@ class DryRun:
         `foreign`: another agent would make it by its own means.
         """
         tool = self.tools.get(call.name)
-        folder = os.path.normpath(Path(self.ground.root, cwd)) if cwd else ""
+        folder = os.path.normpath(Path(self.machine.root, cwd)) if cwd else ""
         if tool is None and foreign:
             return self._gate(mode, rules).judge(call, ForeignTool(call.name), foreign=True)
         if tool is None and self._offered_only:
@@ -114,10 +114,10 @@ class DryRun:
 
     def _gate(self, mode: Mode, rules: tuple[Rule, ...]) -> Gate:
         return Gate(
-            root=self.ground.root,
+            root=self.machine.root,
             rules=self.rules + rules,
             mode=lambda: mode,
-            ground=self.ground,
+            machine=self.machine,
             sandbox=self.sandbox,
         )
 

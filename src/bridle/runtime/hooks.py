@@ -33,7 +33,7 @@ from bridle.runtime.diagnostics import Diagnostics
 from bridle.tools.threads import in_thread
 from bridle.workspace.fs import is_below
 from bridle.workspace.process.command import Command, ExitStatus, clean_environment
-from bridle.workspace.sandbox import Start, supervised
+from bridle.workspace.sandbox import Start, supervised_start
 from bridle.workspace.text import neutral, one_line, quantity, shorten
 
 log = logging.getLogger(__name__)
@@ -461,7 +461,7 @@ def _environment(root: str) -> dict[str, str]:
 
 
 def _start(words: Any, lifeline: int) -> Start:
-    return supervised(words, lifeline)
+    return supervised_start(words, lifeline)
 
 
 def to_json(occasion: Occasion) -> bytes:

@@ -1,4 +1,4 @@
-"""What stands around the tools of an engine: the ground they are judged by, and the sandbox.
+"""What stands around the tools of an engine: the machine they are judged by, and the sandbox.
 
 Both are made when something is first asked of them: judging and confining load much, and many a
 session only talks.
@@ -14,8 +14,8 @@ from bridle.protocols.tool import Files, Tool
 from bridle.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bridle.protocols.hooks import Keeper
-    from bridle.protocols.machine import Ground, Place
+    from bridle.protocols.hooks import UndoStore
+    from bridle.protocols.machine import Machine, Place
     from bridle.workspace.sandbox import Sandbox
 
 Folder = str | os.PathLike[str]
@@ -45,7 +45,7 @@ class Surroundings(NamedTuple):
     """A workspace of this machine, what is judged by, and what commands run in; or none of it."""
 
     workspace: Workspace | None = None
-    ground: "Ground | None" = None
+    machine: "Machine | None" = None
     sandbox: "Sandbox | None" = None
 
 
@@ -58,13 +58,13 @@ def surroundings(files: Files, state: Folder | None, chosen: str) -> Surrounding
         return Surroundings()
     own = own_places(os.environ, state)
     sandbox = sandbox_of(workspace, own, chosen)
-    return Surroundings(workspace, LaterGround(workspace, own, sandbox), sandbox)
+    return Surroundings(workspace, LazyMachine(workspace, own, sandbox), sandbox)
 
 
-def undo_of(workspace: Workspace, state: Folder, tools: Mapping[str, Tool]) -> "Keeper":
+def undo_of(workspace: Workspace, state: Folder, tools: Mapping[str, Tool]) -> "UndoStore":
     """Who keeps what turns change there."""
 
-    def make() -> "Keeper":
+    def make() -> "UndoStore":
         from bridle.workspace.undo import Undo
 
         return Undo(workspace.root, os.fspath(state), tools=tools)
@@ -88,8 +88,8 @@ def sandbox_of(workspace: Workspace, own: tuple[str, ...], chosen: str = "auto")
     return found  # type: ignore[no-any-return]  # it stands for one
 
 
-class LaterGround:
-    """The ground of a workspace. Implements `protocols.ground.Ground`.
+class LazyMachine:
+    """The machine of a workspace. Implements `protocols.machine.Machine`.
 
     The temporary folder of commands is made with their sandbox, so that is asked only about a path
     that leads out.
@@ -102,16 +102,16 @@ class LaterGround:
         self._sandbox = sandbox
 
     @cached_property
-    def _real(self) -> "Ground":
-        from bridle.workspace.machine_facts import Ground
+    def _real(self) -> "Machine":
+        from bridle.workspace.machine import LocalMachine
 
-        return Ground(self._workspace, own=self._own)
+        return LocalMachine(self._workspace, own=self._own)
 
     @cached_property
-    def _wider(self) -> "Ground":
-        from bridle.workspace.machine_facts import Ground
+    def _wider(self) -> "Machine":
+        from bridle.workspace.machine import LocalMachine
 
-        return Ground(self._workspace, own=self._own, temporary=self._sandbox.temp)
+        return LocalMachine(self._workspace, own=self._own, temporary=self._sandbox.temp)
 
     @property
     def home(self) -> str:
@@ -127,14 +127,14 @@ class LaterGround:
         """The names that a pattern stands for."""
         return self._real.expand(pattern, cwd)
 
-    def delicate(self, folder: str, cwd: str) -> tuple[str, ...] | None:
+    def sensitive_files(self, folder: str, cwd: str) -> tuple[str, ...] | None:
         """What takes care to read below a folder, and the links there."""
-        return self._real.delicate(folder, cwd)
+        return self._real.sensitive_files(folder, cwd)
 
-    def is_tame(self, cwd: str) -> bool:
+    def is_repository_safe(self, cwd: str) -> bool:
         """Can git read the repository of that folder without its configuration running code?"""
-        return self._real.is_tame(cwd)
+        return self._real.is_repository_safe(cwd)
 
-    def local(self, name: str) -> bool:
+    def is_local_program(self, name: str) -> bool:
         """Would a program of that name be one that lies in the workspace?"""
-        return self._real.local(name)
+        return self._real.is_local_program(name)

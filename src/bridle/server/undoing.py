@@ -17,7 +17,7 @@ from bridle.server.holding import Holding
 from bridle.server.refusals import ApprovalChanged, NotFound, UndoClash
 from bridle.server.views import ChangedFile, Clash, Undo, UndoOutcome, UndoPreview
 from bridle.workspace.undo import Outcome
-from bridle.workspace.undo import Undo as Keeper
+from bridle.workspace.undo import Undo as UndoStore
 
 _HOW: dict[str, Literal["added", "changed", "deleted"]] = {
     "comes back": "added",
@@ -69,10 +69,10 @@ class Undoing:
         skipped = tuple(one.path for one in done.conflicts) + done.left
         return UndoOutcome(turn=done.turn, files=files, skipped=skipped, undo=done.undo)
 
-    def _keeper(self, session_id: str) -> Keeper:
+    def _keeper(self, session_id: str) -> UndoStore:
         _, head = self._ground.known(session_id)
         root = self._ground.workspace(head.workspace)
-        return Keeper(root, self._ground.folder.folder)
+        return UndoStore(root, self._ground.folder.folder)
 
     def _look(self, session_id: str, turn: int) -> Outcome:
         keeper = self._keeper(session_id)

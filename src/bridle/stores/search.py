@@ -34,7 +34,7 @@ from bridle.stores.log_format import HEADER
 from bridle.stores.reader import SessionFolder, decode_line, iter_blocks, iter_lines
 from bridle.stores.session_index import LogEntry, log_entries
 from bridle.workspace.fs import open_file
-from bridle.workspace.programs import find_program, here
+from bridle.workspace.programs import find_program, working_folder
 from bridle.workspace.regex_safety import SHORT, is_slow
 
 Piece = tuple[str, str, str]  # its kind, what to show before it, and its text
@@ -323,4 +323,4 @@ def _sessions_with(folder: SessionFolder, needle: bytes, ignore_case: bool) -> s
 def find_ripgrep() -> str | None:
     """ripgrep on the PATH, except in the current folder, or beside the interpreter."""
     beside = Path(sys.executable).with_name("rg")  # whoever writes there writes bridle itself
-    return find_program("rg", here()) or (str(beside) if beside.exists() else None)
+    return find_program("rg", working_folder()) or (str(beside) if beside.exists() else None)

@@ -229,7 +229,7 @@ def _put(files: Files, path: str, data: bytes | None, mode: int, mode_now: int) 
         return
     files.write(path, data)
     if mode and mode != mode_now:
-        with workspace.opened(path) as file:
+        with workspace.open_file(path) as file:
             os.fchmod(file.fileno(), mode & 0o777)
 
 

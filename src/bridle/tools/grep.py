@@ -29,12 +29,12 @@ from bridle.tools.glob import glob_matcher
 from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import file_status, workspace_of
 from bridle.workspace.fs import READ
-from bridle.workspace.handles import Spot, open_file, open_folder
+from bridle.workspace.handles import Location
 from bridle.workspace.ignore import Tree
 from bridle.workspace.process.command import Command, clean_environment
 from bridle.workspace.programs import find_program
 from bridle.workspace.regex_safety import Unsearchable, bounded_search
-from bridle.workspace.sensitive import care_of
+from bridle.workspace.sensitive_paths import protection_of
 from bridle.workspace.text import one_line
 from bridle.workspace.workspace import Workspace
 
@@ -125,7 +125,7 @@ class _Search:
         self._limit = int(arguments.get("limit", _LIMIT))
         self._seconds = seconds
         self._is_hidden = is_hidden
-        self._names_credentials = bool(care_of(path).reading)
+        self._names_credentials = bool(protection_of(path).reading)
         self._matches: dict[str, list[_Match]] = {}  # by file, in order
         self._notes: list[str] = []
 
@@ -154,7 +154,7 @@ class _Search:
         if self._is_hidden is not None and path != self._path and self._is_hidden(path):
             return False
         # Not even mentioned: that a pattern matches would reveal what is in the file.
-        return self._names_credentials or not care_of(path).reading
+        return self._names_credentials or not protection_of(path).reading
 
     def _note_timeout(self) -> None:
         self._notes.append(f"stopped after {self._seconds:g} s; narrow the search")
@@ -289,10 +289,10 @@ def _open_for_program(
 
     The program gets what was opened here, so that nothing can be swapped for it meanwhile.
     """
-    with workspace.reading(path) as spot:
-        status = spot.status
+    with workspace.open_path(path) as location:
+        status = location.status
         is_folder = status is not None and stat.S_ISDIR(status.st_mode)
-        handle = open_folder(spot) if is_folder else open_file(spot)
+        handle = location.open_folder() if is_folder else location.open_file()
         try:
             if not _OPEN_HANDLES.is_dir():  # a system other than Linux
                 yield workspace.root, workspace.relative(path), ()
@@ -385,25 +385,25 @@ class _FolderReader:
         self._workspace = workspace
         self._top = top
         self._prefix = "" if top == "." else f"{top}/"
-        self._spot: Spot | None = None
+        self._location: Location | None = None
 
     def __enter__(self) -> "_FolderReader":
         if self._workspace.is_folder(self._top):
-            with self._workspace.reading(self._top) as top:
-                self._spot = Spot(0, open_folder(top))
+            with self._workspace.open_path(self._top) as top:
+                self._location = Location(0, top.open_folder())
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._spot is not None:
-            self._spot.close()
+        if self._location is not None:
+            self._location.close()
 
     def read(self, path: str, limit: int) -> bytes:
         """Return up to `limit` bytes of a file. Raise `ToolError` if it cannot be read."""
         *folders, name = path.removeprefix(self._prefix).split("/")
-        if self._spot is None or ".." in folders or not path.startswith(self._prefix):
+        if self._location is None or ".." in folders or not path.startswith(self._prefix):
             return self._workspace.read(path, limit)
         try:
-            handle = os.open(name, READ, dir_fd=self._enter(self._spot, folders))
+            handle = os.open(name, READ, dir_fd=self._enter(self._location, folders))
         except OSError:
             return self._workspace.read(path, limit)
         try:
@@ -414,10 +414,10 @@ class _FolderReader:
             os.close(handle)
         return self._workspace.read(path, limit)
 
-    def _enter(self, spot: Spot, folders: list[str]) -> int:
+    def _enter(self, location: Location, folders: list[str]) -> int:
         """Go to a folder and return its handle. Raise `OSError` if a link leads there."""
-        while spot.names != folders[: len(spot.names)]:
-            spot.up()
-        for name in folders[len(spot.names) :]:
-            spot.enter(name)
-        return spot.folder
+        while location.names != folders[: len(location.names)]:
+            location.leave()
+        for name in folders[len(location.names) :]:
+            location.enter(name)
+        return location.folder

@@ -18,9 +18,16 @@ from msgspec import Struct
 from bridle.protocols.tool import Access
 from bridle.workspace.git.objects import committed, has_blob
 from bridle.workspace.git.paths import GitConfiguration
-from bridle.workspace.git.worktree import OF_WORKTREE, elsewhere
-from bridle.workspace.guarded_files import Guarded, GuardedFiles, Permissions
-from bridle.workspace.protected_files import NAMES, Keepsake, Mended, Tamed, Watched, take
+from bridle.workspace.git.worktree import WORKTREE_FILES, linked_repository
+from bridle.workspace.guarded_files import AllowedChanges, GuardedFiles, GuardedPaths
+from bridle.workspace.protected_files import (
+    NAMES,
+    CrashBackup,
+    ProtectedFiles,
+    RepositoryGuard,
+    Restoration,
+    changes_by_tools,
+)
 
 _MOST_HIDDEN, _MOST_CLOSED = 300, 100  # files of the workspace that bubblewrap covers
 _MOST_REPOSITORIES = 200  # inside the folder, those of earlier commands too
@@ -42,7 +49,7 @@ class Run(Struct, eq=False):
     commits: Mapping[str, Sequence[str]] = {}
     unreadable: tuple[str, ...] = ()
     unwritable: tuple[str, ...] = ()
-    changed: Mended = Mended()
+    changed: Restoration = Restoration()
     is_over: bool = False
 
     def named(self, root: str, path: str) -> str:
@@ -57,18 +64,20 @@ class GuardedRoot:
         home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
         self.root = root
         self._git = GitConfiguration(root, home)
-        guarded = Keepsake(state, root, "guarded") if state else None
+        guarded = CrashBackup(state, root, "guarded") if state else None
         self._files = GuardedFiles(root, self._git, guarded)
-        self._watched = [Watched(root, NAMES, keepsake=Keepsake(state, root) if state else None)]
-        if own := elsewhere(root).own:
-            keepsake = Keepsake(state, own) if state else None
-            self._watched.append(Watched(own, OF_WORKTREE, keepsake=keepsake))
-        self._tamed = Tamed(root, home)
+        self._watched = [
+            ProtectedFiles(root, NAMES, backup=CrashBackup(state, root) if state else None)
+        ]
+        if own := linked_repository(root).own:
+            backup = CrashBackup(state, own) if state else None
+            self._watched.append(ProtectedFiles(own, WORKTREE_FILES, backup=backup))
+        self._tamed = RepositoryGuard(root, home)
         self._runs: list[Run] = []
         self._is_new = True
         self._lock = threading.Lock()
 
-    def begin(self, run: Run) -> Mended:
+    def begin(self, run: Run) -> Restoration:
         """Note what files hold before a command, and which ones it cannot use.
 
         If others are under way, what they did without permission is put back.
@@ -77,11 +86,11 @@ class GuardedRoot:
             self._runs = [one for one in self._runs if not one.is_over]
             if self._runs:
                 changed = self._restore(is_last=False)
-                found = self._files.look_again()
+                found = self._files.scan_again()
             else:
-                changed = self._recover() if self._is_new else Mended()
+                changed = self._recover() if self._is_new else Restoration()
                 self._is_new = False
-                take(self.root)
+                changes_by_tools(self.root)
                 found = self._look()
             if run.level == "bubblewrap":
                 run.unreadable += self._unreadable(found, run)
@@ -90,12 +99,12 @@ class GuardedRoot:
             self._save()
             return changed
 
-    def end(self, run: Run) -> Mended:
+    def end(self, run: Run) -> Restoration:
         """A command has ended: put back what was done without permission."""
         with self._lock:
             self._runs = [one for one in self._runs if not one.is_over]
             is_last = len(self._runs) == 1
-            found = self._restore(is_last=is_last) if run in self._runs else Mended()
+            found = self._restore(is_last=is_last) if run in self._runs else Restoration()
             run.is_over = True
             self._save()
             return found
@@ -105,7 +114,7 @@ class GuardedRoot:
         with self._lock:
             self._save()
 
-    def _look(self) -> Guarded:
+    def _look(self) -> GuardedPaths:
         found = self._files.look()
         top = self._watched[0]
         top.names = (*NAMES, *self._git.paths.files_in(self.root))
@@ -126,34 +135,34 @@ class GuardedRoot:
         else:
             self._files.forget()
 
-    def _recover(self) -> Mended:
+    def _recover(self) -> Restoration:
         """What was under way when a bridle was killed here is put back now."""
         found = self._together([protected_files.recover() for protected_files in self._watched])
         undone = self._files.recover()
         parts = (found.restored, found.lost, undone)
-        return Mended(*(tuple(f"{name} {_KILLED}" for name in part) for part in parts))
+        return Restoration(*(tuple(f"{name} {_KILLED}" for name in part) for part in parts))
 
-    def _restore(self, *, is_last: bool) -> Mended:
-        found = self._together([protected_files.mend() for protected_files in self._watched])
+    def _restore(self, *, is_last: bool) -> Restoration:
+        found = self._together([protected_files.restore() for protected_files in self._watched])
         is_free = any(run.is_free for run in self._runs)
         if not (is_free and is_last):
-            by_tools = take(self.root)
-            permissions = Permissions(
+            by_tools = changes_by_tools(self.root)
+            permissions = AllowedChanges(
                 allowed=lambda path: f"{self.root}/{path}" in by_tools or self._allowed(path),
                 is_mounted=self._is_mounted,
                 from_git=self._from_git if any(run.access.git for run in self._runs) else None,
                 is_free=is_free,
             )
             undone = tuple(self._files.restore(permissions, is_last=is_last))
-            found = found.and_then(Mended(undone=undone))
-        return found.and_then(self._tamed.mend())
+            found = found.plus(Restoration(undone=undone))
+        return found.plus(self._tamed.restore())
 
-    def _together(self, parts: list[Mended]) -> Mended:
+    def _together(self, parts: list[Restoration]) -> Restoration:
         """All of it. What is not in the folder itself is named by its whole path."""
         found = parts[0]
         for protected_files, part in zip(self._watched[1:], parts[1:], strict=True):
             names = (tuple(f"{protected_files.root}/{one}" for one in some) for some in part[:2])
-            found = found.and_then(Mended(*names))
+            found = found.plus(Restoration(*names))
         return found
 
     def _allowed(self, path: str) -> bool:
@@ -179,7 +188,7 @@ class GuardedRoot:
                 found |= committed(self.root, commits, left, roots=run.roots)
         return found
 
-    def _unreadable(self, found: Guarded, run: Run) -> tuple[str, ...]:
+    def _unreadable(self, found: GuardedPaths, run: Run) -> tuple[str, ...]:
         """The credentials that bubblewrap hides.
 
         If there are too many, those not changed for the longest time: a command can make any number
@@ -194,7 +203,7 @@ class GuardedRoot:
             paths = sorted(paths, key=_changed)[:_MOST_HIDDEN]
         return tuple(paths)
 
-    def _unwritable(self, found: Guarded, run: Run) -> tuple[str, ...]:
+    def _unwritable(self, found: GuardedPaths, run: Run) -> tuple[str, ...]:
         """None if git is at work: it could not leave half of its files as they are."""
         if run.access.git:
             return ()

@@ -72,7 +72,7 @@ def _read(context: ToolContext[Any], path: str, window: "LineWindow") -> ToolRes
     if S_ISDIR(status.st_mode):
         return _read_folder(files, path)
     forget_file(context, path)
-    with workspace_of(files).opened(path) as file:
+    with workspace_of(files).open_file(path) as file:
         before = os.fstat(file.fileno())
         reader = _FileReader(files.relative(path), file, before.st_size)
         try:

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 from bridle.errors import ToolError
 from bridle.protocols.tool import Files, ToolContext
 from bridle.tools.encoding import split_lines
-from bridle.workspace.handles import open_folder
 from bridle.workspace.text import one_line
 from bridle.workspace.workspace import NotAFolder, Workspace
 
@@ -41,8 +40,8 @@ def workspace_of(files: Files) -> Workspace:
 def file_status(files: Files, path: str) -> os.stat_result | None:
     """Return the status of a file or folder, None if there is none."""
     try:
-        with workspace_of(files).reading(path) as spot:
-            return spot.status
+        with workspace_of(files).open_path(path) as location:
+            return location.status
     except NotAFolder:
         return None
 
@@ -76,8 +75,8 @@ def first_entries(
 
 @contextmanager
 def _folder_handle(files: Files, path: str) -> Iterator[int]:
-    with workspace_of(files).reading(path) as spot:
-        handle = open_folder(spot)
+    with workspace_of(files).open_path(path) as location:
+        handle = location.open_folder()
         try:
             yield handle
         finally:

@@ -24,12 +24,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from bridle.workspace import sensitive
+from bridle.workspace import sensitive_paths
 from bridle.workspace.fs import Entry, Parent, is_set_aside, names_in, put, set_aside
 from bridle.workspace.git.objects import has_blob
 from bridle.workspace.git.paths import GitConfiguration
-from bridle.workspace.protected_files import Keepsake, Row, entries_of, rows_of
-from bridle.workspace.sensitive import Protection, care_of, fold
+from bridle.workspace.protected_files import CrashBackup, Row, entries_of, rows_of
+from bridle.workspace.sensitive_paths import Protection, fold, protection_of
 
 MOST_FOLDERS = 20_000  # that are looked at, those nearest to the root first
 _MOST_HELD = 4000  # files whose content is kept
@@ -46,9 +46,9 @@ _INSTALLED = frozenset({"vendor", "target", "Pods", "bower_components", ".pnpm-s
 _ENVIRONMENT = "pyvenv.cfg"  # marks a folder with a Python environment
 _DIRENV = ".direnv"  # has environments in it; anywhere else a command could hide behind the mark
 _NOT_OURS = frozenset(
-    {sensitive.GIT_WHY, sensitive.GIT_FILES_WHY}
-    | {group.why for group in sensitive.INSIDE if ".bridle/**" in group.patterns}
-    | {group.why for group in sensitive.INSIDE if ".svn/**" in group.patterns}
+    {sensitive_paths.GIT_WHY, sensitive_paths.GIT_FILES_WHY}
+    | {group.why for group in sensitive_paths.INSIDE if ".bridle/**" in group.patterns}
+    | {group.why for group in sensitive_paths.INSIDE if ".svn/**" in group.patterns}
 )
 _FRESH = 1_000_000_000  # nanoseconds: a folder that changed so lately may change again unseen
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -58,7 +58,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 Identity = tuple[int, int, int]
 
 
-class Guarded(NamedTuple):
+class GuardedPaths(NamedTuple):
     """What there is, as paths from the root: credentials; files and folders that run by themselves.
 
     A folder stands for everything in it.
@@ -68,7 +68,7 @@ class Guarded(NamedTuple):
     autorun: tuple[str, ...] = ()
 
 
-class Permissions(NamedTuple):
+class AllowedChanges(NamedTuple):
     """Which changes may stand. Paths are relative to the root.
 
     `allowed` says which paths may have changed, `is_mounted` which could not be changed by any
@@ -114,11 +114,11 @@ class GuardedFiles:
     """
 
     def __init__(
-        self, root: str, git: GitConfiguration | None = None, keepsake: Keepsake | None = None
+        self, root: str, git: GitConfiguration | None = None, backup: CrashBackup | None = None
     ) -> None:
         self.root = root
         self._git = git  # names folders of hooks, which run by themselves as well
-        self._keepsake = keepsake
+        self._backup = backup
         self._folders: dict[str, _Folder] = {}
         self._before: dict[str, dict[str, Entry]] = {}  # by the file or folder that it belongs to
         self._hidden: dict[str, Identity] = {}
@@ -132,7 +132,7 @@ class GuardedFiles:
         found = (path for path, folder in self._folders.items() if folder.is_repository)
         return tuple(islice(found, _MOST_REPOSITORIES))
 
-    def look(self) -> Guarded:
+    def look(self) -> GuardedPaths:
         """Find them before the first command, and keep what those hold that run by themselves."""
         found = self._scan()
         old = {path: entry for held in self._before.values() for path, entry in held.items()}
@@ -144,22 +144,22 @@ class GuardedFiles:
         self._above = self._inodes(found.autorun)
         return self._guarded(found)
 
-    def look_again(self) -> Guarded:
+    def scan_again(self) -> GuardedPaths:
         """Find them before one more command. What they hold now may be a command's doing."""
         return self._guarded(self._scan())
 
-    def _guarded(self, found: Guarded) -> Guarded:
+    def _guarded(self, found: GuardedPaths) -> GuardedPaths:
         still = [path for path, one in self._hidden.items() if self._identity(path) == one]
         there = dict.fromkeys((*found.credentials, *still))
         hidden = tuple(path for path in there if not self._is_committed(path))
         identities = {path: self._identity(path) for path in hidden}
         self._hidden = {path: one for path, one in identities.items() if one is not None}
         known = (top for top in found.autorun if top in self._before)
-        return Guarded(hidden, tuple(top for top in known if not self._has_environment(top)))
+        return GuardedPaths(hidden, tuple(top for top in known if not self._has_environment(top)))
 
     def save(self, is_mounted: Callable[[str], bool]) -> None:
         """Keep on disk what `recover` needs, as long as commands are under way."""
-        if self._keepsake is None:
+        if self._backup is None:
             return
         saved = _Saved(
             before=[(os.fsencode(top), rows_of(held)) for top, held in self._before.items()],
@@ -167,28 +167,28 @@ class GuardedFiles:
             above=[(os.fsencode(path), inode) for path, inode in self._above.items()],
             mounted=[os.fsencode(top) for top in self._before if is_mounted(top)],
         )
-        self._keepsake.write(msgspec.msgpack.encode(saved))
+        self._backup.write(msgspec.msgpack.encode(saved))
 
     def forget(self) -> None:
         """Remove it from the disk: no command is under way."""
-        if self._keepsake is not None:
-            self._keepsake.drop()
+        if self._backup is not None:
+            self._backup.drop()
 
     def recover(self) -> list[str]:
         """Put back what commands changed whose bridle was killed: what was done, for a person."""
         done: list[str] = []
-        for data in self._keepsake.left_behind() if self._keepsake is not None else ():
+        for data in self._backup.take_left_behind() if self._backup is not None else ():
             with suppress(msgspec.MsgspecError):
                 saved = msgspec.msgpack.decode(data, type=_Saved)
                 self._before = {os.fsdecode(top): entries_of(rows) for top, rows in saved.before}
                 self._hidden = {os.fsdecode(path): one for path, one in saved.hidden}
                 self._above = {os.fsdecode(path): inode for path, inode in saved.above}
                 mounted = {os.fsdecode(top) for top in saved.mounted}
-                none = Permissions(lambda path: False, mounted.__contains__, None)
+                none = AllowedChanges(lambda path: False, mounted.__contains__, None)
                 done += self.restore(none)
         return done
 
-    def restore(self, permissions: Permissions, *, is_last: bool = True) -> list[str]:
+    def restore(self, permissions: AllowedChanges, *, is_last: bool = True) -> list[str]:
         """Put back what runs by itself and has changed: what was done, for a person.
 
         A change that may stand is from now on what stood there, for the commands that are still
@@ -243,7 +243,7 @@ class GuardedFiles:
     def _has_stood(self, path: str, data: bytes) -> bool:
         return hash(data) in self._stood.get(path, ())
 
-    def _bring_back(self, found: Guarded) -> list[str]:
+    def _bring_back(self, found: GuardedPaths) -> list[str]:
         """Move credentials back whose folder was renamed so that they are not found any more."""
         lost = {one: path for path, one in self._hidden.items() if self._identity(path) != one}
         done: list[str] = []
@@ -319,7 +319,7 @@ class GuardedFiles:
             return os.stat(name, dir_fd=handle, follow_symlinks=False)
         return None
 
-    def _scan(self) -> Guarded:
+    def _scan(self) -> GuardedPaths:
         credentials: list[str] = []
         autorun: list[str] = []
         folders: dict[str, _Folder] = {}
@@ -341,7 +341,7 @@ class GuardedFiles:
             if os.path.lexists(f"{self.root}/{path}") and known.isdisjoint((path, *_above(path))):
                 known.add(path)
                 autorun.append(path)
-        return Guarded(tuple(credentials), tuple(autorun))
+        return GuardedPaths(tuple(credentials), tuple(autorun))
 
     def _named_by_git(self) -> Iterator[str]:
         """Hooks that git's configuration names, and files that nested repositories include.
@@ -371,7 +371,7 @@ class GuardedFiles:
                 with os.scandir(f"{self.root}/{path}") as entries:
                     names = [entry.name for entry in entries]
             except NotADirectoryError:
-                if care_of(name).reading:
+                if protection_of(name).reading:
                     yield path
                 continue
             except OSError:
@@ -382,7 +382,9 @@ class GuardedFiles:
         """A folder as it is remembered, or read anew if it has changed."""
         whole = f"{self.root}/{path}"
         try:
-            status = os.lstat(whole)  # a path object for each would take three times as long
+            status = os.lstat(
+                whole
+            )  # a path object for each would changes_by_tools three times as long
             known = self._folders.get(path)
             if (
                 known is not None
@@ -521,7 +523,7 @@ def _sorted_out(folder: str, listed: "list[os.DirEntry[str]]") -> _Folder:
     within = (
         not _INSTALLED.isdisjoint(names)
         or any(map(is_set_aside, names))
-        or (bool(inside) and _runs(care_of(f"{folder}/x")))
+        or (bool(inside) and _runs(protection_of(f"{folder}/x")))
     )
     is_repository = False
     for entry in listed:
@@ -532,14 +534,14 @@ def _sorted_out(folder: str, listed: "list[os.DirEntry[str]]") -> _Folder:
         is_aside = within or is_set_aside(name)
         path = f"{folder}/{name}" if folder else name
         matters = inside or fold(name) in _heads()
-        care = care_of(path) if matters else _care_of_name(name)
+        care = protection_of(path) if matters else _care_of_name(name)
         if entry.is_symlink() and (
             care.reading or not secret.isdisjoint(map(fold, (*names, name)))
         ):
             links.append(path)
         if entry.is_dir(follow_symlinks=False):
             below.append(path)
-            if matters and not is_aside and _runs(care_of(f"{path}/x")):
+            if matters and not is_aside and _runs(protection_of(f"{path}/x")):
                 autorun.append(path)
         elif care.reading:
             if not entry.is_symlink():
@@ -564,20 +566,22 @@ def _runs(care: Protection) -> bool:
 @cache
 def _heads() -> frozenset[str]:
     """The first names of patterns that have several: what lies below depends on its folder."""
-    patterns = (text for group in sensitive.INSIDE for text in group.patterns.split())
+    patterns = (text for group in sensitive_paths.INSIDE for text in group.patterns.split())
     return frozenset(text.partition("/")[0] for text in patterns if "/" in text)
 
 
 @cache
 def _secret_heads() -> frozenset[str]:
     """The same, for credentials alone."""
-    texts = (text for group in sensitive.INSIDE if group.reading for text in group.patterns.split())
+    texts = (
+        text for group in sensitive_paths.INSIDE if group.reading for text in group.patterns.split()
+    )
     return frozenset(text.partition("/")[0] for text in texts if "/" in text)
 
 
 @lru_cache(maxsize=1 << 16)
 def _care_of_name(name: str) -> Protection:
-    return care_of(name)
+    return protection_of(name)
 
 
 def _is_of_direnv(path: str) -> bool:

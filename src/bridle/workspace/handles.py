@@ -1,7 +1,7 @@
-"""Opening by directory handles: from a root down, one component at a time, no link trusted.
+"""Open paths by directory handles: from a root down, one name at a time, and no link is trusted.
 
-The kernel is never asked to follow a link or to go up. Links are read and walked here, from the
-handles that are held, so what is opened is inside a root even when somebody swaps a folder for a
+The kernel is never asked to follow a link or to go up. Links are read and followed here, from the
+handles that are held, so what is opened is inside a root even if somebody replaces a folder by a
 link in between. Knows nothing of workspaces, limits or text.
 """
 
@@ -10,40 +10,39 @@ import os
 import stat
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import NamedTuple
+from contextlib import contextmanager, suppress
 
 from bridle.errors import OutsideWorkspace, ToolError
 from bridle.workspace.fs import FOLDER, READ
 from bridle.workspace.text import one_line
 
-MOST_HOPS = 40  # links followed for one path; the kernel's own limit
-Root = tuple[str, ...]  # a root's spellings, its real path first
+MAX_LINKS = 40  # links followed for one path; the kernel's own limit
+Root = tuple[str, ...]  # the paths that a root is known by, its real path first
 _THROUGH = FOLDER | getattr(os, "O_PATH", 0)  # passing through asks for no right to read
 
 
-class LedOut(OutsideWorkspace):
-    """A link led out of every root."""
+class OutsideRoots(OutsideWorkspace):
+    """A link leads out of every root."""
 
 
-class Spot:
-    """Where a path leads: the handle of the last folder, and a name in it that is no link.
+class Location:
+    """Where a path leads: an open folder, and a name in it that is not followed if it is a link.
 
     `name` is empty for the folder itself. `missing` are names below it that do not exist yet.
-    `root` is the number of the root that it lies in, `hops` how many links led there.
+    `root` is the number of the root that it lies in, `links` how many links were followed.
     """
 
     def __init__(self, root: int, handle: int) -> None:
         self.root = root
-        self.folders = [handle]
+        self.folders = [handle]  # from the root to the last one, all open
         self.names: list[str] = []
         self.name = ""
         self.missing: list[str] = []
-        self.hops = 0
+        self.links = 0
 
     @property
     def folder(self) -> int:
-        """The handle of the last folder that was reached."""
+        """The handle of the last folder."""
         return self.folders[-1]
 
     @property
@@ -53,7 +52,7 @@ class Spot:
 
     @property
     def status(self) -> os.stat_result | None:
-        """What is there now; None where nothing is."""
+        """What is there now, or None if there is nothing."""
         if self.missing:
             return None
         if not self.name:
@@ -63,57 +62,108 @@ class Spot:
         except FileNotFoundError:
             return None
 
-    def up(self) -> None:
-        """Back to the folder above, which is not above the root."""
+    def open_folder(self) -> int:
+        """Open the folder that is there, so that it can be listed. Return its handle."""
+        return os.open(self.name or ".", FOLDER, dir_fd=self.folder)
+
+    def open_file(self) -> int:
+        """Open the regular file that is there. Return its handle.
+
+        Raise `ToolError` for a device, a pipe or a socket.
+        """
+        _check_regular(self.status)
+        handle = os.open(self.name or ".", READ, dir_fd=self.folder)
+        try:
+            _check_regular(os.fstat(handle))  # what was opened, not what was there a moment ago
+        except ToolError:
+            os.close(handle)
+            raise
+        return handle
+
+    def enter(self, name: str, *, make: bool = False) -> None:
+        """Go into a folder; with `make`, create it if it is missing.
+
+        Raise `FileNotFoundError` if it is missing, `NotADirectoryError` for a link or a file.
+        """
+        try:
+            handle = os.open(name, _THROUGH, dir_fd=self.folder)
+        except FileNotFoundError:
+            if not make:
+                raise
+            with suppress(FileExistsError):  # somebody else has just created it
+                os.mkdir(name, dir_fd=self.folder)
+            handle = os.open(name, _THROUGH, dir_fd=self.folder)
+        self.folders.append(handle)
+        self.names.append(name)
+
+    def leave(self) -> None:
+        """Go back to the folder above, which must not be above the root."""
         os.close(self.folders.pop())
         self.names.pop()
 
     def restart(self, root: int, handle: int) -> None:
-        """Begin again at a root."""
+        """Start again at a root."""
         self.close()
         self.root, self.folders, self.names = root, [handle], []
 
-    def enter(self, name: str) -> None:
-        """Into a folder that is no link. Raise `NotADirectoryError` for a link or a file."""
-        self.folders.append(os.open(name, _THROUGH, dir_fd=self.folder))
-        self.names.append(name)
+    def count_link(self, name: str) -> None:
+        """Note that a link is followed. Raise `ToolError` if there are too many."""
+        self.links += 1
+        if self.links > MAX_LINKS:
+            raise ToolError(f"Too many links on the way: {one_line(name)} leads in a circle.")
 
     def close(self) -> None:
-        """Let go of every handle."""
+        """Close every handle."""
         while self.folders:
             os.close(self.folders.pop())
 
 
-class Way(NamedTuple):
-    """Where to walk: down `parts`, which hold no `..`, from the root of that number.
-
-    A link may lead from one of the `roots` into another. With `make`, missing folders on the way
-    are made. With `as_link`, a link at the end is not followed: it is what is meant.
-    """
-
-    roots: Sequence[Root]
-    root: int
-    parts: Sequence[str]
-    make: bool = False
-    as_link: bool = False
-
-
-def walked(
-    root: Sequence[str], parts: Sequence[str], *, make: bool = False
-) -> AbstractContextManager[Spot]:
-    """Walk down from one root, given by its spellings, the real path first."""
-    return reached(Way([tuple(root)], 0, parts, make))
-
-
 @contextmanager
-def reached(way: Way) -> Iterator[Spot]:
-    """Walk there. The handles are held until the end."""
-    spot = Spot(way.root, _open_root(way.roots[way.root]))
+def open_location(
+    roots: Sequence[Root],
+    parts: Sequence[str],
+    *,
+    root: int = 0,
+    make: bool = False,
+    as_link: bool = False,
+) -> Iterator[Location]:
+    """Walk down `parts`, which have no `..`, from the root of that number.
+
+    A link may lead from one of the roots into another. With `make`, missing folders on the way are
+    created. With `as_link`, a link at the end is not followed: the link itself is meant. The
+    handles are closed when the block ends.
+    """
+    location = Location(root, _open_root(roots[root]))
+    pending = deque(parts)
     try:
-        _Walk(way, spot).go()
-        yield spot
+        while pending:
+            name = pending.popleft()
+            if name in ("", "."):
+                continue
+            if name == "..":  # of a link
+                _go_up(location, roots, pending)
+                continue
+            is_last = not any(rest not in ("", ".") for rest in pending)
+            target = None if is_last and as_link else _read_link(location.folder, name)
+            if target is not None:
+                location.count_link(name)
+                _follow(location, roots, target, pending)
+            elif is_last:
+                location.name = name
+                break
+            else:
+                try:
+                    location.enter(name, make=make)
+                except FileNotFoundError:
+                    if make:
+                        raise
+                    if ".." in pending:  # of a link that goes up from a folder that is not there
+                        raise OutsideRoots("The path goes up from a missing folder.") from None
+                    location.missing = [name, *pending]
+                    break
+        yield location
     finally:
-        spot.close()
+        location.close()
 
 
 def _open_root(root: Root) -> int:
@@ -123,79 +173,38 @@ def _open_root(root: Root) -> int:
         raise ToolError("The workspace itself is gone: its folder was removed.", error) from error
 
 
-class _Walk:
-    """One walk: what was reached, and the names that are still to come."""
+def _go_up(location: Location, roots: Sequence[Root], pending: deque[str]) -> None:
+    """Go one folder up, as a link says. From a root, only a path into a root is followed."""
+    if len(location.folders) > 1:
+        location.leave()
+        return
+    location.count_link("..")
+    above = roots[location.root][0].rpartition("/")[0]
+    target = os.path.normpath("/".join([above, *pending]) or "/")
+    pending.clear()
+    _follow(location, roots, target, pending)
 
-    def __init__(self, way: Way, spot: Spot) -> None:
-        self._way = way
-        self._spot = spot
-        self._pending = deque(way.parts)
 
-    def go(self) -> None:
-        """Until the last name, or to where nothing is."""
-        while self._pending:
-            part = self._pending.popleft()
-            if part == "..":
-                self._up()
-            elif part not in ("", ".") and self._step(part):
-                return
+def _follow(location: Location, roots: Sequence[Root], target: str, pending: deque[str]) -> None:
+    """Put the names of a link's target before the pending ones.
 
-    def _step(self, part: str) -> bool:
-        """One name further. True at the end of the way."""
-        spot = self._spot
-        is_last = not any(rest not in ("", ".") for rest in self._pending)
-        target = None if is_last and self._way.as_link else _link(spot.folder, part)
-        if target is not None:
-            self._hop(part)
-            self._follow(target)
-            return False
-        if is_last:
-            spot.name = part
-        elif not _enter(spot, part, self._way.make):
-            spot.missing = self._nowhere(part)
-        return is_last or bool(spot.missing)
-
-    def _hop(self, part: str) -> None:
-        self._spot.hops += 1
-        if self._spot.hops > MOST_HOPS:
-            raise ToolError(f"Too many links on the way: {one_line(part)} leads in a circle.")
-
-    def _nowhere(self, part: str) -> list[str]:
-        if ".." in self._pending:  # a link that goes up from a folder that is not there
-            raise LedOut("The path goes up from where nothing is.")
-        return [part, *self._pending]
-
-    def _up(self) -> None:
-        """One folder up, as a link says. Above a root only the way into a root goes on."""
-        if len(self._spot.folders) > 1:
-            self._spot.up()
-            return
-        self._hop("..")
-        above = self._way.roots[self._spot.root][0].rpartition("/")[0]
-        target = os.path.normpath("/".join([above, *self._pending]) or "/")
-        self._pending.clear()
-        self._follow(target)
-
-    def _follow(self, target: str) -> None:
-        """Put the parts of a link's target before what is pending."""
-        parts = target.split("/")
-        if target.startswith("/"):
-            parts = self._restart(target)
-        self._pending.extendleft(reversed(parts))
-
-    def _restart(self, target: str) -> list[str]:
-        """Begin again in the root that an absolute path names. Return what is left of it."""
-        roots = self._way.roots
+    An absolute target starts again at the root that it lies in.
+    """
+    parts = target.split("/")
+    if target.startswith("/"):
         for number, root in enumerate(roots):
-            inside = below(root, target)
+            inside = parts_below(root, target)
             if inside is not None:
-                self._spot.restart(number, _open_root(root))
-                return inside
-        raise LedOut("The path leads out of the workspace through a link.")
+                location.restart(number, _open_root(root))
+                parts = inside
+                break
+        else:
+            raise OutsideRoots("The path leads out of the workspace through a link.")
+    pending.extendleft(reversed(parts))
 
 
-def _link(folder: int, name: str) -> str | None:
-    """Where a link leads; None for what is no link."""
+def _read_link(folder: int, name: str) -> str | None:
+    """Return where a link leads, or None if it is not a link."""
     try:
         return os.readlink(name, dir_fd=folder)
     except OSError as error:
@@ -204,8 +213,8 @@ def _link(folder: int, name: str) -> str | None:
         raise
 
 
-def below(root: Root, path: str) -> list[str] | None:
-    """The components of an absolute path after the root's own; None when it begins elsewhere."""
+def parts_below(root: Root, path: str) -> list[str] | None:
+    """Return the names of an absolute path below a root, or None if it is not below it."""
     parts = path.split("/")
     for spelling in root:
         own = spelling.rstrip("/").split("/")
@@ -214,36 +223,7 @@ def below(root: Root, path: str) -> list[str] | None:
     return None
 
 
-def _enter(spot: Spot, name: str, make: bool) -> bool:
-    try:
-        spot.enter(name)
-    except FileNotFoundError:
-        if not make:
-            return False
-        with suppress(FileExistsError):  # somebody else made it: just as well
-            os.mkdir(name, dir_fd=spot.folder)
-        spot.enter(name)
-    return True
-
-
-def open_folder(spot: Spot) -> int:
-    """A handle of the folder at the spot that can be listed."""
-    return os.open(spot.name or ".", FOLDER, dir_fd=spot.folder)
-
-
-def open_file(spot: Spot) -> int:
-    """A handle of the regular file at the spot. Raise `ToolError` for a device, FIFO or socket."""
-    _refuse_odd(spot.status)
-    handle = os.open(spot.name or ".", READ, dir_fd=spot.folder)
-    try:
-        _refuse_odd(os.fstat(handle))  # what was opened, not what was there a moment ago
-    except ToolError:
-        os.close(handle)
-        raise
-    return handle
-
-
-def _refuse_odd(status: os.stat_result | None) -> None:
+def _check_regular(status: os.stat_result | None) -> None:
     if status is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     if stat.S_ISDIR(status.st_mode):

@@ -35,7 +35,7 @@ def find_program(name: str, roots: Sequence[str] = (), more: Sequence[str] = ())
     return None
 
 
-def here() -> tuple[str, ...]:
+def working_folder() -> tuple[str, ...]:
     """The folder one is in, as a root; none where it is gone."""
     try:
         return (os.getcwd(),)  # noqa: PTH109 - a name is all that is wanted

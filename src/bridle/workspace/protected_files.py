@@ -26,7 +26,7 @@ import msgspec
 
 from bridle.workspace.fs import Entry, Parent, names_in, put, remove, set_aside
 from bridle.workspace.git.config import Setting, is_harmless, parse
-from bridle.workspace.git.repository import Repositories, Wild
+from bridle.workspace.git.repository import Danger, Repositories
 
 # What protected and guarded files held, on disk while a command runs: for a bridle that is
 # killed.
@@ -36,7 +36,7 @@ _UNFINISHED = ".new"
 _MOST_BYTES_KEPT = 64 * 1024 * 1024
 
 
-class Keepsake:
+class CrashBackup:
     """Of one place, in a folder of bridle's state that has this name."""
 
     def __init__(self, state: str, root: str, folder: str = "watched") -> None:
@@ -72,7 +72,7 @@ class Keepsake:
             os.close(self._handle)
             self._path = None
 
-    def left_behind(self) -> Iterator[bytes]:
+    def take_left_behind(self) -> Iterator[bytes]:
         """What was written by a bridle that was killed. Each is given once."""
         for path in sorted(self._folder.glob(f"{self._start}.*")):
             with suppress(OSError), path.open("rb") as file:
@@ -100,7 +100,7 @@ _done: set[str] = set()
 
 
 @contextmanager
-def changing(root: str, paths: Iterable[str]) -> Iterator[None]:
+def record_changes(root: str, paths: Iterable[str]) -> Iterator[None]:
     """While a tool may change these files, named from the root or by their whole paths."""
     whole = [path if path.startswith("/") else f"{root}/{path}" for path in paths]
     with _lock:
@@ -116,7 +116,7 @@ def changing(root: str, paths: Iterable[str]) -> Iterator[None]:
             _done.update(whole)
 
 
-def take(root: str) -> set[str]:
+def changes_by_tools(root: str) -> set[str]:
     """The files below a root that tools are changing now, or have changed since this was asked."""
     with _lock:
         done = {path for path in _done if path.startswith(f"{root}/")}
@@ -127,7 +127,7 @@ def take(root: str) -> set[str]:
 # What a command did to git's configuration: can it be let be? Pure.
 
 
-def is_tame(before: str, after: str) -> bool:
+def is_harmless_change(before: str, after: str) -> bool:
     """Does a configuration change only by what cannot run anything, nor send work elsewhere?
 
     Something may be added: a branch, a remote that was not there, a name. Of what stood there only
@@ -172,7 +172,7 @@ _BYTES = 16 * 1024 * 1024  # that are held
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Mended(NamedTuple):
+class Restoration(NamedTuple):
     """What a command changed: put back, or (too large, or the repository is gone) only noticed.
 
     `undone` is what was put back of files that run by themselves: it ends no turn.
@@ -185,14 +185,14 @@ class Mended(NamedTuple):
     def __bool__(self) -> bool:
         return bool(self.restored or self.lost)
 
-    def and_then(self, later: "Mended") -> "Mended":
+    def plus(self, later: "Restoration") -> "Restoration":
         """Both together."""
-        return Mended(
+        return Restoration(
             self.restored + later.restored, self.lost + later.lost, self.undone + later.undone
         )
 
 
-class Watched:
+class ProtectedFiles:
     """The protected files of one workspace."""
 
     def __init__(
@@ -200,10 +200,10 @@ class Watched:
         root: str,
         names: Sequence[str] = NAMES,
         most: int = _MOST,
-        keepsake: Keepsake | None = None,
+        backup: CrashBackup | None = None,
     ) -> None:
         self.root = self._root = root
-        self._keepsake = keepsake
+        self._backup = backup
         self.names = names
         self.repositories: tuple[str, ...] = ()  # inside it
         self._most = most
@@ -217,23 +217,23 @@ class Watched:
         """Keep what stands there now."""
         with self._lock:
             self._look()
-            if self._keepsake is not None:
-                self._keepsake.write(msgspec.msgpack.encode(rows_of(self._before)))
+            if self._backup is not None:
+                self._backup.write(msgspec.msgpack.encode(rows_of(self._before)))
 
     def rest(self) -> None:
         """Nothing is under way that could change anything."""
         with self._lock:
-            if self._keepsake is not None:
-                self._keepsake.drop()
+            if self._backup is not None:
+                self._backup.drop()
 
-    def recover(self) -> Mended:
+    def recover(self) -> Restoration:
         """Put back what a command changed whose bridle was killed. What stands there is set aside.
 
         For it may be the person's own work, done since.
         """
-        found = Mended()
+        found = Restoration()
         with self._lock:
-            for data in self._keepsake.left_behind() if self._keepsake is not None else ():
+            for data in self._backup.take_left_behind() if self._backup is not None else ():
                 try:
                     rows = msgspec.msgpack.decode(data, type=list[Row])
                 except msgspec.MsgspecError:
@@ -247,10 +247,10 @@ class Watched:
                 self.repositories = tuple({_nested(path) for path in held} - {""})
                 counts = Counter(top for path in held for top in self._tops if _is_in(path, top))
                 self._over = {top for top, count in counts.items() if count >= self._most}
-                found = found.and_then(self._mend(take_away=set_aside))
+                found = found.plus(self._mend(take_away=set_aside))
         return found
 
-    def mend(self) -> Mended:
+    def restore(self) -> Restoration:
         """Put back what is not as it was."""
         with self._lock:
             return self._mend()
@@ -271,7 +271,7 @@ class Watched:
                 self._before[path] = entry
         self._leading = {above for path in self._before for above in _above(path)}
 
-    def _mend(self, take_away: Callable[[int, str], object] = remove) -> Mended:
+    def _mend(self, take_away: Callable[[int, str], object] = remove) -> Restoration:
         self._sweep()
         now: dict[str, os.stat_result] = {}
         for top in self._tops:
@@ -285,7 +285,7 @@ class Watched:
         lost: list[str] = []
         for path in changed:
             (restored if self._restore(path, take_away) else lost).append(path)
-        return Mended(tuple(restored), tuple(lost))
+        return Restoration(tuple(restored), tuple(lost))
 
     @property
     def _tops(self) -> tuple[str, ...]:
@@ -382,10 +382,10 @@ class Watched:
         new = self._bytes(path, status)
         if old is None or new is None or (before and before.mode != status.st_mode):
             return False
-        return is_tame(old.decode(errors="replace"), new.decode(errors="replace"))
+        return is_harmless_change(old.decode(errors="replace"), new.decode(errors="replace"))
 
     def _restore(self, path: str, take_away: Callable[[int, str], object]) -> bool:
-        """Put it back, or take it away. Did that work?"""
+        """Put it back, or changes_by_tools it away. Did that work?"""
         before = self._before.get(path)
         top = path.partition("/")[0]
         if before is not None and (before.data is None or (top == ".git" and self._is_gone(top))):
@@ -455,7 +455,7 @@ def _is_sample(path: str, status: os.stat_result) -> bool:
 _MOST_REPOSITORIES = 200  # that are set aside after one command
 
 
-class Tamed:
+class RepositoryGuard:
     """The repository of one workspace, and those inside it."""
 
     def __init__(self, root: str, home: str) -> None:
@@ -465,27 +465,27 @@ class Tamed:
 
     def look(self) -> None:
         """Note whether it is tame."""
-        self._was_tame = self._repositories.is_tame(self._root)
+        self._was_tame = self._repositories.is_safe(self._root)
 
-    def mend(self) -> Mended:
+    def restore(self) -> Restoration:
         """Set aside what has made it wild since."""
         done: list[str] = []
         for _ in range(_MOST_REPOSITORIES if self._was_tame else 0):
-            found = self._repositories.wild(self._root)
+            found = self._repositories.find_danger(self._root)
             if found is None:
                 break
             moved = self._tame(found)
             if not moved:
                 self._was_tame = False  # it is told once
-                return Mended(tuple(done), (self._said(found, found.file or found.entry),))
+                return Restoration(tuple(done), (self._said(found, found.file or found.entry),))
             done.append(self._said(found, moved))
-        return Mended(tuple(done))
+        return Restoration(tuple(done))
 
-    def _said(self, found: Wild, path: str) -> str:
+    def _said(self, found: Danger, path: str) -> str:
         name = path.removeprefix(f"{self._root}/")
         return f"{name} (git would run code: {found.why})"
 
-    def _tame(self, found: Wild) -> str:
+    def _tame(self, found: Danger) -> str:
         """Move the file, or else the whole repository, out of git's sight: which it was."""
         own = f"{self._root}/.git"
         for path in (found.file, found.entry):

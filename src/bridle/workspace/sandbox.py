@@ -23,9 +23,9 @@ from bridle.errors import ConfigError
 from bridle.workspace import bubblewrap, seccomp
 from bridle.workspace.fs import is_below, private_folder
 from bridle.workspace.git.paths import GitConfiguration
-from bridle.workspace.git.worktree import OF_WORKTREE, Elsewhere, elsewhere
+from bridle.workspace.git.worktree import WORKTREE_FILES, LinkedRepository, linked_repository
 from bridle.workspace.programs import SHELLS
-from bridle.workspace.sensitive import home_paths, system_paths
+from bridle.workspace.sensitive_paths import home_paths, system_paths
 
 # Landlock: what a process and all its children may do with files, for the kernel that is there.
 
@@ -173,7 +173,7 @@ _SCRIPT = str(Path(__file__).with_name("supervise.py"))
 _CLOSED = (".git/hooks", ".git/info", ".git/config", ".bridle")  # in the root: read, not written
 
 
-class Probed(NamedTuple):
+class ProbeResult(NamedTuple):
     """The level that commands can run at here, and a word why."""
 
     level: Level
@@ -193,7 +193,7 @@ class Start(NamedTuple):
 
 
 @cache
-def probe(wanted: str = "") -> Probed:
+def probe(wanted: str = "") -> ProbeResult:
     """Which level there is, or what became of the one that is wanted. Cached; 10 ms the first time.
 
     Raise `ConfigError` where the wanted one is not to be had: a person asked for it by name.
@@ -206,7 +206,7 @@ def probe(wanted: str = "") -> Probed:
             hint="Choose auto, bubblewrap, landlock or none.",
         )
     if wanted == "none":
-        return Probed("none", "it was switched off")
+        return ProbeResult("none", "it was switched off")
     lacks: list[str] = []
     own = _landlock if wanted else _landlock_unasked
     for level, look in (("bubblewrap", _bubblewrap), ("landlock", own)):
@@ -218,7 +218,7 @@ def probe(wanted: str = "") -> Probed:
     why = "; ".join(lacks)
     if wanted:
         raise _not_to_be_had(wanted, why)
-    return Probed("none", why)
+    return ProbeResult("none", why)
 
 
 def _not_to_be_had(wanted: str, why: str) -> ConfigError:
@@ -228,32 +228,32 @@ def _not_to_be_had(wanted: str, why: str) -> ConfigError:
     )
 
 
-def _bubblewrap() -> Probed:
+def _bubblewrap() -> ProbeResult:
     if seccomp.machine() is None:
-        return Probed("none", "no system calls are known for this machine")
+        return ProbeResult("none", "no system calls are known for this machine")
     trouble = bubblewrap.trouble()
     if trouble:
-        return Probed("none", trouble)
+        return ProbeResult("none", trouble)
     why = (
         "no network, own processes, only the workspace can be written, credentials in it are hidden"
     )
-    return Probed("bubblewrap", why)
+    return ProbeResult("bubblewrap", why)
 
 
-def _landlock() -> Probed:
+def _landlock() -> ProbeResult:
     abi = version()
     if abi == 0 or seccomp.machine() is None:
-        return Probed("none", "the kernel has no Landlock, or it is off")
+        return ProbeResult("none", "the kernel has no Landlock, or it is off")
     open_still = "" if abi >= 6 else ", and other processes can be signalled"
     why = (
         f"Landlock {abi}, no network, only files in the workspace can be written; but modes, "
         "owners and times of your files elsewhere can be changed, and credentials in the "
         f"workspace can be read{open_still}"
     )
-    return Probed("landlock", why)
+    return ProbeResult("landlock", why)
 
 
-def _landlock_unasked() -> Probed:
+def _landlock_unasked() -> ProbeResult:
     """Landlock where nobody asked for it by name. For root it does not do."""
     found = _landlock()
     if found.level == "none" or os.geteuid() != 0:
@@ -262,7 +262,7 @@ def _landlock_unasked() -> Probed:
         "Landlock alone hardly restricts root, who can change modes and owners everywhere; "
         "to use it anyway, pass --sandbox landlock"
     )
-    return Probed("none", why)
+    return ProbeResult("none", why)
 
 
 class Sandbox:
@@ -288,7 +288,7 @@ class Sandbox:
         self._roots = tuple(os.path.realpath(one) for one in (root, *roots))
         self._hidden = tuple(os.path.realpath(one) for one in hidden)
         self.state = ""
-        self._known: dict[str, Elsewhere] = {}
+        self._known: dict[str, LinkedRepository] = {}
         home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
         self._git = {root: GitConfiguration(root, home) for root in self._roots}
         self._network = network
@@ -297,19 +297,19 @@ class Sandbox:
         self._wanted = "" if wanted == AUTO else wanted
 
     @cached_property
-    def probed(self) -> Probed:
+    def probe_result(self) -> ProbeResult:
         """The level that this workspace's commands run at, and why.
 
         Raise `ConfigError` where a person asked for one by name that is not to be had.
         """
         if "/" in self._roots:
-            return Probed("none", "the workspace is the whole file system")
+            return ProbeResult("none", "the workspace is the whole file system")
         found = probe(self._wanted)
         if found.level == "bubblewrap" and (said := self._refusal()):
-            found = Probed("none", said) if self._wanted else _landlock_unasked()
+            found = ProbeResult("none", said) if self._wanted else _landlock_unasked()
         if found.level == "landlock" and (inside := self._exposed):
             why = f"{inside[0]} is inside the workspace, and Landlock cannot hide it"
-            found = Probed("none", why)
+            found = ProbeResult("none", why)
         if found.level == "none" and self._wanted not in ("", "none"):
             raise _not_to_be_had(self._wanted, found.why)
         return found
@@ -325,7 +325,7 @@ class Sandbox:
     @property
     def level(self) -> Level:
         """The level alone."""
-        return self.probed.level
+        return self.probe_result.level
 
     def start(
         self,
@@ -356,8 +356,8 @@ class Sandbox:
             words += ["--chdir", cwd]
             return self._in_bubblewrap(words, argv, lifeline, network=network)
         if self.level == "landlock":
-            return supervised(argv, lifeline, self._confinement(network))
-        return supervised(argv, lifeline)
+            return supervised_start(argv, lifeline, self._confinement(network))
+        return supervised_start(argv, lifeline)
 
     def _confinement(self, network: bool) -> "Confinement":
         """What Landlock and the filter are told. It takes 3 ms, so once."""
@@ -423,8 +423,8 @@ class Sandbox:
         found = [f"{root}/{name}" for root in self._roots for name in _CLOSED]
         for root, git in self._git.items():
             found += [f"{root}/{name}" for name in git.paths.files_in(root)]
-        owns = [own for root in self._roots if (own := self._elsewhere(root).own)]
-        return found + [f"{own}/{name}" for own in owns for name in OF_WORKTREE]
+        owns = [own for root in self._roots if (own := self._linked_repository(root).own)]
+        return found + [f"{own}/{name}" for own in owns for name in WORKTREE_FILES]
 
     @property
     def _absent(self) -> list[str]:
@@ -438,7 +438,9 @@ class Sandbox:
     @cached_property
     def _read(self) -> list[str]:
         found = tool_chains(self._environment, self._hidden)
-        return found + [one for root in self._roots for one in self._elsewhere(root).readable]
+        return found + [
+            one for root in self._roots for one in self._linked_repository(root).readable
+        ]
 
     def _readable(self, network: bool) -> list[str]:
         """What a command reads besides the system; with the network also how names are resolved."""
@@ -447,13 +449,13 @@ class Sandbox:
 
     @cached_property
     def _written(self) -> list[str]:
-        more = (one for root in self._roots for one in self._elsewhere(root).writable)
+        more = (one for root in self._roots for one in self._linked_repository(root).writable)
         return [*self._roots, *more]
 
-    def _elsewhere(self, root: str) -> Elsewhere:
+    def _linked_repository(self, root: str) -> LinkedRepository:
         """As it was when first asked: a command may have written it since."""
         if root not in self._known:
-            self._known[root] = elsewhere(root)
+            self._known[root] = linked_repository(root)
         return self._known[root]
 
     @cached_property
@@ -506,7 +508,9 @@ def _filter(network: bool) -> bytes:
     return seccomp.compile_filter(seccomp.OPEN if network else seccomp.LOCAL)
 
 
-def supervised(argv: Sequence[str], lifeline: int, confinement: Confinement | None = None) -> Start:
+def supervised_start(
+    argv: Sequence[str], lifeline: int, confinement: Confinement | None = None
+) -> Start:
     """The command below `supervise.py`, which listens to that lifeline."""
     attributes, rules, program = confinement or (None, None, None)
     spec = {

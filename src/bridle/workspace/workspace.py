@@ -1,10 +1,10 @@
-"""The workspace: a folder, and everything in it, for tools that may not leave it.
+"""The workspace: a folder, and everything in it, for tools that must not leave it.
 
-Paths are judged by their words first (`relative`: no `..` above the root, absolute only inside it)
-and enforced when something is opened, handle by handle (`handles.py`). The root comes from the
-person and is resolved once; so do other folders that the person named. What must never be written
-is refused here as well as by the gate, and no link leads to a name that takes care: the gate judged
-the name it was shown. Knows nothing of tools, rules or sessions.
+A path is judged by its words first (`relative`: no `..` above the root, absolute only inside it),
+and again when something is opened, handle by handle (`handles.py`). The root comes from the person
+and is resolved once; so are other folders that the person named. What must never be written is
+refused here as well as by the gate. A link may not lead to a protected name: the gate has judged
+the name that it was shown. Knows nothing of tools, rules or sessions.
 """
 
 import errno
@@ -18,87 +18,15 @@ from typing import TypeVar
 
 from bridle.errors import ConfigError, OutsideWorkspace, ToolError
 from bridle.workspace.fs import atomic_write, write_all
-from bridle.workspace.handles import LedOut, Root, Spot, Way, below, open_file, open_folder, reached
+from bridle.workspace.handles import Location, OutsideRoots, Root, open_location, parts_below
+from bridle.workspace.sensitive_paths import protection_of
 from bridle.workspace.text import one_line
 
-# What is in files and folders, by handles that are open already: read it, replace it, list it.
-
+READ_LIMIT = 64 * 1024 * 1024  # bytes of one file in memory
+MAX_ENTRIES = 200_000  # of one folder
+_MAX_PATH = 4096  # bytes of a path, as the kernel has it
 _CHUNK = 1 << 20
-_TRIES = 3
-
-One = TypeVar("One")
-
-
-class Listed(list[One]):
-    """A list that says whether it is `cut`: there is more than was asked for."""
-
-    cut: bool = False
-
-
-def gather(handle: int, most: int) -> bytes:
-    """Up to so many bytes of a file that rests, as far as its times tell, or that only grows.
-
-    One that changed meanwhile is read again. Raise `ToolError` where it does not come to rest.
-    """
-    for _ in range(_TRIES):
-        before = os.fstat(handle)
-        os.lseek(handle, 0, os.SEEK_SET)
-        data = _read(handle, most)
-        after = os.fstat(handle)
-        if after.st_mtime_ns == before.st_mtime_ns or after.st_size > before.st_size:
-            return data
-    raise ToolError("The file changes while it is being read. Wait until it rests, and try again.")
-
-
-def _read(handle: int, most: int) -> bytes:
-    """Up to so many bytes, without asking for their room beforehand."""
-    chunks: list[bytes] = []
-    left = most
-    while left > 0 and (chunk := os.read(handle, min(left, _CHUNK))):
-        chunks.append(chunk)
-        left -= len(chunk)
-    return b"".join(chunks)
-
-
-def replace(spot: Spot, data: bytes, old: os.stat_result | None) -> None:
-    """Write beside the file under a name that cannot be guessed, then put it in its place.
-
-    Another name of the old file (a hard link) keeps what it had. What replaces something is on the
-    disk before it does: a power loss leaves the old content or the new, never an empty file.
-    """
-    mode = 0o666 if old is None else 0o600
-    with atomic_write(spot.name, spot.folder, mode=mode, sync=old is not None) as handle:
-        if old is not None:
-            with suppress(PermissionError):  # only root may give a file to somebody else
-                os.fchown(handle, old.st_uid, old.st_gid)
-            os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
-        write_all(handle, data)
-
-
-def listed(handle: int, most: int) -> Listed[tuple[str, str]]:
-    """The entries of a folder with their kind, sorted; the first so many that the system names."""
-    found = Listed[tuple[str, str]]()
-    with os.scandir(handle) as entries:
-        for entry in entries:
-            if len(found) >= most:
-                found.cut = True
-                break
-            found.append((entry.name, _kind(entry)))
-    found.sort()
-    return found
-
-
-def _kind(entry: os.DirEntry[str]) -> str:
-    if entry.is_symlink():
-        return "link"
-    if entry.is_dir(follow_symlinks=False):
-        return "folder"
-    return "file" if entry.is_file(follow_symlinks=False) else "other"
-
-
-READ_LIMIT = 64 * 1024 * 1024  # bytes held for one file
-MOST_ENTRIES = 200_000  # of one folder
-_LONGEST = 4096  # bytes of a path, as the kernel has it
+_TRIES = 3  # for a file that changes while it is read
 
 _REASONS = {
     errno.ENOENT: "does not exist",
@@ -121,45 +49,49 @@ _REASONS = {
     errno.ENFILE: "cannot be opened: too many files are open",
 }
 
-_Parts = list[str]  # in the class, `list` is a verb
+Item = TypeVar("Item")
+_Parts = list[str]  # in the class `Workspace`, `list` is a method
+
+
+class BoundedList(list[Item]):
+    """A list with a limit. `cut` says whether there is more than the list has."""
+
+    cut: bool = False
+
+
+class NotAFolder(ToolError):
+    """A path that goes on below a file: nothing can be there."""
 
 
 class Workspace:
-    """A folder that tools work in. Keeps the promise `Files`.
+    """A folder that tools work in. Implements `protocols.tool.Files`.
 
-    `also` are other folders that the person named: paths in them are absolute.
+    `also` are other folders that the person named: paths in them are absolute. `root` is the real
+    path of the folder, `roots` those of all of them.
     """
 
     def __init__(self, root: str | Path, *, also: Sequence[str | Path] = ()) -> None:
-        self._roots = tuple(_root(one) for one in (root, *also))
-        self._root = self._roots[0][0]
-        self._owners = {Path(one[0]).stat().st_uid for one in self._roots}
-
-    @property
-    def root(self) -> str:
-        """The real path of the folder."""
-        return self._root
-
-    @property
-    def roots(self) -> tuple[str, ...]:
-        """The real paths of the folder and of the others that the person named."""
-        return tuple(root[0] for root in self._roots)
+        self._roots = tuple(_root(folder) for folder in (root, *also))
+        self.roots = tuple(names[0] for names in self._roots)
+        self.root = self.roots[0]
+        self._owners = {Path(folder).stat().st_uid for folder in self.roots}
 
     def relative(self, path: str) -> str:
-        """The path from the root, with `/`; refuses what leads out by its words alone.
+        """Return the path from the root, with `/`.
 
-        A path in another folder that the person named stays absolute.
+        Raise `OutsideWorkspace` for one that leads out by its words alone. A path in another folder
+        that the person named stays absolute.
         """
-        number, parts = self._parts(path)
-        return self._joined(number, parts) if number else "/".join(parts) or "."
+        number, parts = self._parse(path)
+        return self._absolute(number, parts) if number else "/".join(parts) or "."
 
     def resolve(self, path: str) -> str:
-        """The real path, every link followed."""
-        with self._at(path) as spot:
-            return self._joined(spot.root, [spot.path] if spot.path else [])
+        """Return the real path, every link followed."""
+        with self._open(path) as location:
+            return self._absolute(location.root, [location.path] if location.path else [])
 
     def resolve_path(self, path: str) -> str | None:
-        """The real path, every link followed; None when it is unsafe."""
+        """Return the real path, every link followed, or None if it leads out."""
         try:
             return self.resolve(path)
         except ToolError:
@@ -170,11 +102,10 @@ class Workspace:
         return self.resolve_path(path) is not None
 
     def read(self, path: str, limit: int | None = None) -> bytes:
-        """The bytes of a file, or as many as `limit` says. Without it a huge file is refused."""
-
+        """Read a file, or no more of it than `limit` bytes. Without a limit, refuse a huge file."""
         most = READ_LIMIT if limit is None else limit
-        with self.opened(path) as file:
-            data = gather(file.fileno(), most if limit is not None else most + 1)
+        with self.open_file(path) as file:
+            data = _read_unchanged(file.fileno(), most if limit is not None else most + 1)
         if limit is None and len(data) > most:
             raise ToolError(
                 f"{_shown(path)} has more than {most // (1 << 20)} MB; it cannot be read at once."
@@ -182,39 +113,46 @@ class Workspace:
         return data
 
     @contextmanager
-    def opened(self, path: str) -> Iterator[FileIO]:
-        """A regular file, open, for those who read it piece by piece."""
-        with self.reading(path) as spot, os.fdopen(open_file(spot), "rb", buffering=0) as file:
-            self._check_owner(path, os.fstat(file.fileno()))
+    def open_file(self, path: str) -> Iterator[FileIO]:
+        """Open a regular file, to read it piece by piece."""
+        with (
+            self.open_path(path) as location,
+            os.fdopen(location.open_file(), "rb", buffering=0) as file,
+        ):
+            status = os.fstat(file.fileno())
+            if status.st_nlink > 1 and status.st_uid not in self._owners | {os.geteuid()}:
+                raise ToolError(  # it may be any file of theirs
+                    f"{_shown(path)} belongs to somebody else and has another name elsewhere "
+                    "(a hard link); it is not read."
+                )
             yield file
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace the file in one step; missing folders are made."""
-
-        with self._at(path) as before:
-            self._check_write(path, before)  # before a folder is made on the way
-        with self._at(path, make=True) as spot:
-            self._check_write(path, spot)
-            if not spot.name:
+        """Replace a file in one step. Missing folders are created."""
+        with self._open(path) as before:
+            self._check_write(path, before)  # before a folder is created on the way
+        with self._open(path, make=True) as location:
+            self._check_write(path, location)
+            if not location.name:
                 raise ToolError(f"{_shown(path)} is a folder, not a file.")
-            status = spot.status
+            status = location.status
             if status is not None and not stat.S_ISREG(status.st_mode):
                 raise ToolError(f"{_shown(path)} is not a regular file; it is left as it is.")
-            replace(spot, data, status)
+            _replace(location, data, status)
 
     def remove(self, path: str) -> None:
         """Remove a file, or a link itself and not what it leads to."""
-        with self._at(path, as_link=True) as spot:
-            self._check_file(path, spot)
-            os.unlink(spot.name, dir_fd=spot.folder)
+        with self._open(path, as_link=True) as location:
+            self._check_removal(path, location)
+            os.unlink(location.name, dir_fd=location.folder)
 
     def rename(self, path: str, to: str) -> None:
-        """Give a file, or a link itself, another name, under which nothing is yet."""
-        with self._at(path, as_link=True) as old:
-            self._check_file(path, old)
-            with self._at(to, as_link=True) as there:
-                self._check_write(to, there)
-            with self._at(to, make=True, as_link=True) as new:
+        """Rename a file, or a link itself. Raise `ToolError` if the new name exists."""
+        with self._open(path, as_link=True) as old:
+            self._check_removal(path, old)
+            with self._open(to, as_link=True) as before:
+                self._check_write(to, before)
+            with self._open(to, make=True, as_link=True) as new:
                 self._check_write(to, new)
                 if not new.name or new.status is not None:
                     raise ToolError(f"{_shown(to)} exists already; nothing is renamed.")
@@ -229,123 +167,129 @@ class Workspace:
         status = self._status(path)
         return status is not None and stat.S_ISDIR(status.st_mode)
 
-    def names(self, path: str = ".", most: int = MOST_ENTRIES) -> "Listed[str]":
-        """The entries of a folder, sorted; folders end in `/`. `cut` says when there are more."""
-
+    def names(self, path: str = ".", most: int = MAX_ENTRIES) -> "BoundedList[str]":
+        """Return the names in a folder, sorted; folders end in `/`."""
         entries = self.entries(path, most)
-        named = Listed(f"{name}/" if kind == "folder" else name for name, kind in entries)
-        named.cut = entries.cut
-        return named
+        names = BoundedList(f"{name}/" if kind == "folder" else name for name, kind in entries)
+        names.cut = entries.cut
+        return names
 
-    def list(self, path: str = ".") -> "Listed[str]":
-        """The entries of a folder, as `names` gives them."""
+    def list(self, path: str = ".") -> "BoundedList[str]":
+        """Return the names in a folder, as `names` does."""
         return self.names(path)
 
-    def entries(self, path: str = ".", most: int = MOST_ENTRIES) -> "Listed[tuple[str, str]]":
-        """The entries of a folder with their kind: file, folder, link or other; sorted.
+    def entries(self, path: str = ".", most: int = MAX_ENTRIES) -> "BoundedList[tuple[str, str]]":
+        """Return the names in a folder with their kind: file, folder, link or other; sorted.
 
-        `cut` says when there are more than were asked for.
+        If there are more than `most`, they are the first ones that the system names.
         """
-
-        with self.reading(path) as spot:
-            handle = open_folder(spot)
+        entries = BoundedList[tuple[str, str]]()
+        with self.open_path(path) as location:
+            handle = location.open_folder()
             try:
-                return listed(handle, most)
+                with os.scandir(handle) as found:
+                    for entry in found:
+                        if len(entries) >= most:
+                            entries.cut = True
+                            break
+                        entries.append((entry.name, _kind(entry)))
             finally:
                 os.close(handle)
-
-    def _status(self, path: str) -> os.stat_result | None:
-        try:
-            with self._at(path) as spot:
-                return spot.status
-        except NotAFolder:
-            return None
+        entries.sort()
+        return entries
 
     @contextmanager
-    def reading(self, path: str) -> Iterator[Spot]:
-        """The spot of a path, for those who open it themselves. Nothing is opened yet."""
-        with self._at(path) as spot:
-            self._check_read(path, spot)
-            yield spot
+    def open_path(self, path: str) -> Iterator[Location]:
+        """Find where a path leads, for callers that open it themselves, to read."""
+        with self._open(path) as location:
+            if location.links:
+                protection = protection_of(location.path)
+                if protection.reading and not protection_of("/".join(self._parse(path)[1])).reading:
+                    raise OutsideWorkspace(_link_refusal(path, location, protection.why))
+            yield location
 
     @contextmanager
-    def _at(self, path: str, *, make: bool = False, as_link: bool = False) -> Iterator[Spot]:
-        """Where the path leads. What the system refuses becomes an error that can be read."""
-        number, parts = self._parts(path)
+    def _open(self, path: str, *, make: bool = False, as_link: bool = False) -> Iterator[Location]:
+        """Find where a path leads. Errors of the system become errors that a person can read."""
+        number, parts = self._parse(path)
         try:
-            with reached(Way(self._roots, number, parts, make, as_link)) as spot:
-                if spot.missing and make:
-                    raise ToolError(f"{_shown(path)} cannot be made.")
-                yield spot
+            with open_location(
+                self._roots, parts, root=number, make=make, as_link=as_link
+            ) as location:
+                yield location
         except OSError as error:
-            raise _readable(path, error) from error
-        except LedOut:
+            reason = _REASONS.get(error.errno or 0, f"cannot be used: {error.strerror or error}")
+            kind = NotAFolder if error.errno == errno.ENOTDIR else ToolError
+            raise kind(f"{_shown(path)} {reason}.", error) from error
+        except OutsideRoots:
             raise OutsideWorkspace(
                 f"{_shown(path)} leads out of the workspace through a link; it is not opened."
             ) from None
 
-    def _parts(self, path: str) -> tuple[int, _Parts]:
-        """The number of the root, and the names below it."""
-        _refuse_impossible(path)
+    def _parse(self, path: str) -> tuple[int, _Parts]:
+        """Return the number of the root that a path lies in, and the names below it.
+
+        Raise `ToolError` for what cannot be a path, `OutsideWorkspace` for one that leads out.
+        """
+        if not path:
+            raise ToolError("The path is empty. Name a file or a folder of the workspace.")
+        if "\0" in path:
+            raise ToolError(f"{_shown(path)} contains a NUL character, which no path does.")
+        try:
+            size = len(os.fsencode(path))
+        except UnicodeEncodeError:
+            raise ToolError(f"{_shown(path)} is not valid text; it cannot be a path.") from None
+        if size > _MAX_PATH:
+            raise ToolError(f"The path is too long: {size} bytes; the most is {_MAX_PATH}.")
         number = 0
         parts: _Parts | None = path.split("/")
         if path.startswith("/"):
             whole = os.path.normpath("/" + path.lstrip("/"))
-            inside = [below(root, whole) for root in self._roots]
-            number = next((at for at, found in enumerate(inside) if found is not None), 0)
+            inside = [parts_below(root, whole) for root in self._roots]
+            number = next((index for index, names in enumerate(inside) if names is not None), 0)
             parts = inside[number]
-        kept = None if parts is None else _plain(parts)
-        if kept is None:
+        names = None if parts is None else _without_dots(parts)
+        if names is None:
             raise OutsideWorkspace(
                 f"{_shown(path)} is outside the workspace. "
-                f"Use a path relative to it; the workspace is {_shown(self._root)}."
+                f"Use a path relative to it; the workspace is {_shown(self.root)}."
             )
-        return number, kept
+        return number, names
 
-    def _joined(self, number: int, parts: Sequence[str]) -> str:
-        return "/".join([self._roots[number][0].rstrip("/"), *parts]) or "/"
+    def _absolute(self, number: int, parts: Sequence[str]) -> str:
+        return "/".join([self.roots[number].rstrip("/"), *parts]) or "/"
 
-    def _check_write(self, path: str, spot: Spot) -> None:
-        """What must never be written is not, and nothing that takes care through a link."""
-        from bridle.workspace.sensitive import care_of
+    def _status(self, path: str) -> os.stat_result | None:
+        try:
+            with self._open(path) as location:
+                return location.status
+        except NotAFolder:
+            return None
 
-        care = care_of(spot.path)
-        if care.writing == "deny":
-            raise OutsideWorkspace(f"{_shown(path)} is protected: {care.why}. It is left as it is.")
-        if spot.hops and care.writing and not care_of("/".join(self._parts(path)[1])).writing:
-            raise OutsideWorkspace(_through(path, spot, care.why))
-
-    def _check_read(self, path: str, spot: Spot) -> None:
-        """Nothing that takes care is read through a link: the gate judged another name."""
-        if not spot.hops:
+    def _check_write(self, path: str, location: Location) -> None:
+        """Refuse what must never be written, and a link to anything that is protected."""
+        protection = protection_of(location.path)
+        why = protection.why
+        if protection.writing == "deny":
+            raise OutsideWorkspace(f"{_shown(path)} is protected: {why}. It is left as it is.")
+        if not location.links or not protection.writing:
             return
-        from bridle.workspace.sensitive import care_of
+        if not protection_of("/".join(self._parse(path)[1])).writing:
+            raise OutsideWorkspace(_link_refusal(path, location, why))
 
-        care = care_of(spot.path)
-        if care.reading and not care_of("/".join(self._parts(path)[1])).reading:
-            raise OutsideWorkspace(_through(path, spot, care.why))
-
-    def _check_file(self, path: str, spot: Spot) -> None:
-        """A file or a link that may be removed."""
-        self._check_write(path, spot)
-        status = spot.status
+    def _check_removal(self, path: str, location: Location) -> None:
+        """Refuse everything but a file or a link that may be written."""
+        self._check_write(path, location)
+        status = location.status
         if status is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
             raise ToolError(f"{_shown(path)} is not a regular file; it is left as it is.")
 
-    def _check_owner(self, path: str, status: os.stat_result) -> None:
-        """A file of somebody else's that has another name may be anything of theirs."""
-        if status.st_nlink > 1 and status.st_uid not in self._owners | {os.geteuid()}:
-            raise ToolError(
-                f"{_shown(path)} belongs to somebody else and has another name elsewhere "
-                "(a hard link); it is not read."
-            )
-
 
 def _root(path: str | Path) -> Root:
-    """A root's spellings: the real path, and the one that was given."""
-    given = os.path.abspath(path)  # noqa: PTH100 - the spelling as it was given, links and all
+    """Return the real path of a root, and the path that was given for it."""
+    given = os.path.abspath(path)  # noqa: PTH100 - as it was given, links and all
     real = os.path.realpath(given)
     if not Path(real).is_dir():
         raise ConfigError(
@@ -355,48 +299,71 @@ def _root(path: str | Path) -> Root:
     return (real, given)
 
 
-def _plain(parts: Sequence[str]) -> list[str] | None:
-    """The names without `.` and `..`; None where they lead above the first."""
-    kept: list[str] = []
+def _without_dots(parts: Sequence[str]) -> list[str] | None:
+    """Return the names without `.` and `..`, or None if they lead above the first."""
+    names: list[str] = []
     for part in parts:
         if part == "..":
-            if not kept:
+            if not names:
                 return None
-            kept.pop()
+            names.pop()
         elif part not in ("", "."):
-            kept.append(part)
-    return kept
+            names.append(part)
+    return names
 
 
-def _through(path: str, spot: Spot, why: str) -> str:
+def _link_refusal(path: str, location: Location, why: str) -> str:
     return (
-        f"{_shown(path)} is a link, or lies behind one, to {_shown(spot.path)}: {why}. "
+        f"{_shown(path)} is a link, or lies behind one, to {_shown(location.path)}: {why}. "
         "Use that path itself."
     )
-
-
-class NotAFolder(ToolError):
-    """A path that goes on below a file: nothing can be there."""
-
-
-def _refuse_impossible(path: str) -> None:
-    if not path:
-        raise ToolError("The path is empty. Name a file or a folder of the workspace.")
-    if "\0" in path:
-        raise ToolError(f"{_shown(path)} holds a NUL character; no path does.")
-    try:
-        size = len(os.fsencode(path))
-    except UnicodeEncodeError:
-        raise ToolError(f"{_shown(path)} is not valid text; no path can be made of it.") from None
-    if size > _LONGEST:
-        raise ToolError(f"The path is too long: {size} bytes, {_LONGEST} are the most.")
 
 
 def _shown(path: str) -> str:
     return f"`{one_line(path, 200)}`"
 
 
-def _readable(path: str, error: OSError) -> ToolError:
-    reason = _REASONS.get(error.errno or 0, f"cannot be used: {error.strerror or error}")
-    kind = NotAFolder if error.errno == errno.ENOTDIR else ToolError
-    return kind(f"{_shown(path)} {reason}.", error)
+# Files and folders that are open: read, replace, list.
+
+
+def _read_unchanged(handle: int, most: int) -> bytes:
+    """Read up to `most` bytes of a file that does not change meanwhile, or that only grows.
+
+    If it has changed, read it again. Raise `ToolError` if it keeps changing.
+    """
+    for _ in range(_TRIES):
+        before = os.fstat(handle)
+        os.lseek(handle, 0, os.SEEK_SET)
+        chunks: list[bytes] = []  # memory is not asked for beforehand: the limit may be huge
+        left = most
+        while left > 0 and (chunk := os.read(handle, min(left, _CHUNK))):
+            chunks.append(chunk)
+            left -= len(chunk)
+        after = os.fstat(handle)
+        if after.st_mtime_ns == before.st_mtime_ns or after.st_size > before.st_size:
+            return b"".join(chunks)
+    raise ToolError("The file changes while it is being read. Wait until it is complete.")
+
+
+def _replace(location: Location, data: bytes, old: os.stat_result | None) -> None:
+    """Write a file beside the old one, under a name that cannot be guessed, and rename it.
+
+    Another name of the old file (a hard link) keeps the old content. If there was an old file, the
+    new content is durable first: a power loss leaves the one or the other, never an empty file.
+    """
+    mode = 0o666 if old is None else 0o600
+    is_new = old is None
+    with atomic_write(location.name, location.folder, mode=mode, sync=not is_new) as handle:
+        if old is not None:
+            with suppress(PermissionError):  # only root may give a file to somebody else
+                os.fchown(handle, old.st_uid, old.st_gid)
+            os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
+        write_all(handle, data)
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if entry.is_file(follow_symlinks=False) else "other"

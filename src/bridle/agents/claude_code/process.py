@@ -31,7 +31,7 @@ def find_program(roots: Sequence[str] = ()) -> str | None:
     bundled = str(Path(spec.origin).parent / "_bundled" / "claude") if spec and spec.origin else ""
     if bundled and os.access(bundled, os.X_OK):
         return bundled
-    return programs.find_program("claude", roots or programs.here())
+    return programs.find_program("claude", roots or programs.working_folder())
 
 
 class ClaudeProcess:

@@ -29,7 +29,7 @@ from bridle.workspace.text import quantity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bridle.protocols.hooks import Keeping
+    from bridle.protocols.hooks import ChangeRecorder
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class _Permitted(Struct, frozen=True, gc=False):
     """A call that the agent was told to make, and what undo has kept before it."""
 
     judged: JudgedCall
-    keeping: "Keeping | None" = None
+    recorder: "ChangeRecorder | None" = None
 
 
 class ForeignCalls:
@@ -123,7 +123,7 @@ class ForeignCalls:
         """
         if (permitted := self._permitted.pop(call_id, None)) is None:
             return None
-        added = await self._calls.finish(permitted.judged, result, permitted.keeping)
+        added = await self._calls.finish(permitted.judged, result, permitted.recorder)
         self._end_if_stuck()
         return self._permission.redacted(added)
 
@@ -177,8 +177,8 @@ class ForeignCalls:
         pending = self._history.pending.values() if is_parked else ()
         waiting = {request.call.id for request in pending}
         for permitted in list(self._permitted.values()):
-            if permitted.keeping is not None:
-                await self._calls.end_undo(permitted.judged, permitted.keeping)
+            if permitted.recorder is not None:
+                await self._calls.end_undo(permitted.judged, permitted.recorder)
         for call in list(self._calls.open.values()):
             if call.id in waiting:
                 continue
@@ -200,7 +200,7 @@ class ForeignCalls:
 
     async def _permit(self, call: ToolCall) -> Permission:
         self._note_if_spent()
-        keeping: Keeping | None = None
+        recorder: ChangeRecorder | None = None
         try:
             checked = await self._permission.check(call, self._tool(call.name))
             if isinstance(checked, JudgedCall):
@@ -208,13 +208,13 @@ class ForeignCalls:
                 if isinstance(begun, ToolResult):
                     checked = begun
                 else:
-                    keeping = begun
+                    recorder = begun
         except Parked:
             self.end(PARKED)
             return self._too_late(call)
         if isinstance(checked, JudgedCall) and self.over.done():
-            if keeping is not None:
-                await self._calls.end_undo(checked, keeping)
+            if recorder is not None:
+                await self._calls.end_undo(checked, recorder)
             checked = ToolResult.failure(OVER, outcome="refused")
         if isinstance(checked, ToolResult):
             self._calls.record(call, checked)
@@ -222,7 +222,7 @@ class ForeignCalls:
             reason = self._permission.redacted(checked.text)
             return Permission(False, reason, call_id=call.id, stops=self.over.done())
         self._calls.begun.add(call.id)
-        self._permitted[call.id] = _Permitted(checked, keeping)
+        self._permitted[call.id] = _Permitted(checked, recorder)
         arguments = checked.call.arguments
         return Permission(
             allowed=True,
@@ -265,8 +265,8 @@ class ForeignCalls:
         """Take a permission back: the turn ended before the agent was told of it."""
         self._calls.begun.discard(call.id)
         permitted = self._permitted.pop(call.id, None)
-        if permitted is not None and permitted.keeping is not None:
-            await self._calls.end_undo(permitted.judged, permitted.keeping)
+        if permitted is not None and permitted.recorder is not None:
+            await self._calls.end_undo(permitted.judged, permitted.recorder)
 
     def _too_late(self, call: ToolCall) -> Permission:
         is_parked = self.over.done() and self.over.result() is PARKED
@@ -328,26 +328,28 @@ class UndoWindows:
         self._middleware = middleware
         self._emit = emit
         self._running: dict[str, ToolCall] = {}
-        self._window: tuple[Keeping, ToolCall] | None = None
+        self._window: tuple[ChangeRecorder, ToolCall] | None = None
         self._lock = asyncio.Lock()
 
-    async def begin_undo(self, call: ToolCall) -> "Keeping | None":
+    async def begin_undo(self, call: ToolCall) -> "ChangeRecorder | None":
         """Have undo keep what the call may change, and report what others have changed before."""
         async with self._lock:
             changed = await self._close()
             several = bool(self._running)
             self._running[call.id] = call
             try:
-                keeping = await self._open(call, several=several)
+                recorder = await self._open(call, several=several)
             except BaseException:
                 del self._running[call.id]
                 await self._continue()
                 raise
         if changed is not None:
             self._emit(changed)
-        return keeping
+        return recorder
 
-    async def changed_files(self, keeping: "Keeping", call: ToolCall) -> FilesChanged | None:
+    async def changed_files(
+        self, recorder: "ChangeRecorder", call: ToolCall
+    ) -> FilesChanged | None:
         """Report what has changed since the window was opened, at the end of a call."""
         async with self._lock:
             changed = await self._close()
@@ -361,14 +363,14 @@ class UndoWindows:
             await self._open(call, several=True)
             break
 
-    async def _open(self, call: ToolCall, *, several: bool) -> "Keeping | None":
+    async def _open(self, call: ToolCall, *, several: bool) -> "ChangeRecorder | None":
         kept = ToolCall(call.id, _SEVERAL) if several else call
-        keeping = await self._middleware.begin_undo(kept)
-        self._window = None if keeping is None else (keeping, kept)
-        return keeping
+        recorder = await self._middleware.begin_undo(kept)
+        self._window = None if recorder is None else (recorder, kept)
+        return recorder
 
     async def _close(self) -> FilesChanged | None:
         if self._window is None:
             return None
-        (keeping, call), self._window = self._window, None
-        return await self._middleware.changed_files(keeping, call)
+        (recorder, call), self._window = self._window, None
+        return await self._middleware.changed_files(recorder, call)

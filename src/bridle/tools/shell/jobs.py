@@ -10,7 +10,7 @@ from bridle.errors import ToolError
 from bridle.protocols.tool import ToolContext
 from bridle.tools.output import BoundedOutput, OutputFile
 from bridle.workspace.process.command import ExitStatus
-from bridle.workspace.protected_files import Mended
+from bridle.workspace.protected_files import Restoration
 
 MAX_RUNNING = 8
 _MAX_ENDED = 64  # that can still be read
@@ -41,7 +41,7 @@ class Job:
         self.seconds = seconds
         self.ended: ExitStatus | None = None
         self.error = ""  # why it could not be started
-        self.restored = Mended()
+        self.restored = Restoration()
         self._unread = BoundedOutput()
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._task: asyncio.Task[None] | None = None

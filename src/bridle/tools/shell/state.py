@@ -24,7 +24,7 @@ from bridle.tools.workspace_files import workspace_of
 from bridle.workspace.fs import is_below, private_folder
 from bridle.workspace.git.objects import commits_now
 from bridle.workspace.process.command import clean_environment
-from bridle.workspace.protected_files import Mended
+from bridle.workspace.protected_files import Restoration
 from bridle.workspace.sandbox import Sandbox
 from bridle.workspace.text import one_line
 
@@ -78,16 +78,16 @@ class ShellState:
             self._commits = _commits_before(self._origin, self._folder, self._roots)
         run.commits = self._commits
         for guarded in self._guarded:
-            run.changed = run.changed.and_then(self._with_paths(guarded.root, guarded.begin(run)))
+            run.changed = run.changed.plus(self._with_paths(guarded.root, guarded.begin(run)))
 
-    def end(self, run: Run) -> Mended:
+    def end(self, run: Run) -> Restoration:
         """Restore the guarded files that a command has changed without permission."""
-        restored = Mended()
+        restored = Restoration()
         for guarded in self._guarded:
-            restored = restored.and_then(self._with_paths(guarded.root, guarded.end(run)))
+            restored = restored.plus(self._with_paths(guarded.root, guarded.end(run)))
         return restored
 
-    def _with_paths(self, root: str, restored: Mended) -> Mended:
+    def _with_paths(self, root: str, restored: Restoration) -> Restoration:
         """Make the names absolute, except those in the first folder of the workspace."""
         if root == self._roots[0]:
             return restored
@@ -95,7 +95,7 @@ class ShellState:
             tuple(name if name.startswith("/") else f"{root}/{name}" for name in part)
             for part in restored
         )
-        return Mended(*parts)
+        return Restoration(*parts)
 
     def explain(self, run: Run, output: str, failed: bool) -> str:
         """Say which guarded files the command could not read or change, if that may matter.

@@ -35,8 +35,8 @@ from bridle.tools.shell.state import (
 )
 from bridle.tools.threads import in_thread
 from bridle.workspace.process.command import Command, ExitStatus
-from bridle.workspace.protected_files import Mended
-from bridle.workspace.sandbox import Sandbox, Start, supervised
+from bridle.workspace.protected_files import Restoration
+from bridle.workspace.sandbox import Sandbox, Start, supervised_start
 from bridle.workspace.text import one_line
 
 _HERE = Path(__file__).parent  # with the descriptions that the model reads
@@ -226,7 +226,7 @@ class _Command(NamedTuple):
 
         def start(argv: Sequence[str], lifeline: int) -> Start:
             if self.sandbox is None:
-                return supervised(argv, lifeline)
+                return supervised_start(argv, lifeline)
             return self.sandbox.start(
                 argv,
                 self.cwd,
@@ -275,7 +275,7 @@ async def _run(
         command.state.end(run)
         raise
     output.add_bytes(b"", final=True)
-    restored = run.changed.and_then(await in_thread(command.state.end, run))
+    restored = run.changed.plus(await in_thread(command.state.end, run))
     notes = _ending_notes(output.text, ended, command.level, seconds, network=command.network)
     notes.append(command.state.explain(run, output.text, ended.code != 0))
     notes += [folder_note, await finish_output(output, file, context.call_id)]
@@ -327,7 +327,7 @@ async def _start_job(command: _Command, file: OutputFile, seconds: float | None)
 def _job_result(job: Job) -> ToolResult:
     """Return what a job has written since the last time, and its state."""
     output = job.read()
-    restored, job.restored = job.restored, Mended()
+    restored, job.restored = job.restored, Restoration()
     shown = output
     if job.ended is not None:
         shown = output or "(no output)\n"
@@ -349,7 +349,7 @@ def _job_result(job: Job) -> ToolResult:
 
 
 def _result(
-    ok: bool, output: str, notes: list[str], data: dict[str, Any], restored: Mended
+    ok: bool, output: str, notes: list[str], data: dict[str, Any], restored: Restoration
 ) -> ToolResult:
     """Return the output with the notes. If protected files were changed, the turn has to end."""
     stops = ""

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bridle.workspace.git.worktree import elsewhere
+from bridle.workspace.git.worktree import linked_repository
 from bridle.workspace.programs import find_program
 
 _TABLE = 8  # bytes before the first table of an index
@@ -201,7 +201,7 @@ def _objects(root: str, path: str) -> str:
         if mark.is_file() and not mark.is_symlink():
             if folder:
                 return _objects_of_submodule(root, mark)
-            shared = elsewhere(root).readable
+            shared = linked_repository(root).readable
             return f"{shared[0]}/objects" if shared else ""
     outer = (one / ".git/objects" for one in Path(root).parents)
     return str(next((one for one in outer if one.is_dir()), ""))

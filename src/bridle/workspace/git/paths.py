@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bridle.workspace.fs import is_below
 from bridle.workspace.git.config import parse
-from bridle.workspace.sensitive import FREE, Protection, folded, stricter
+from bridle.workspace.sensitive_paths import FREE, Protection, folded, stricter
 
 HOOKS = (
     *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit"),

@@ -104,7 +104,7 @@ class Hostile(Exception):
     """The repository could run code, or nobody can tell."""
 
 
-class Wild(NamedTuple):
+class Danger(NamedTuple):
     """What could run code: in words, the file that says so, and the `.git` that leads to it."""
 
     why: str
@@ -120,16 +120,16 @@ class Repositories:
         self._known: dict[str, dict[str, Mark]] = {}
         self._young: tuple[str, Look] | None = None  # the last folder that was not settled
 
-    def is_tame(self, folder: str) -> bool:
+    def is_safe(self, folder: str) -> bool:
         """Can git be run in that folder, a real path, to read?"""
-        return not self.why_wild(folder)
+        return not self.danger_reason(folder)
 
-    def why_wild(self, folder: str) -> str:
+    def danger_reason(self, folder: str) -> str:
         """What in the folder's repository could run code, in words for a person; empty if none."""
-        found = self.wild(folder)
+        found = self.find_danger(folder)
         return found.why if found else ""
 
-    def wild(self, folder: str) -> Wild | None:
+    def find_danger(self, folder: str) -> Danger | None:
         """What in the folder's repository could run code, and where."""
         if self._is_known(folder):
             return None
@@ -138,9 +138,9 @@ class Repositories:
         try:
             look.at(folder)
         except Hostile as error:
-            return Wild(str(error), look.file, look.entry)
+            return Danger(str(error), look.file, look.entry)
         except (OSError, ValueError) as error:
-            return Wild(f"its configuration cannot be read: {error}", look.file, look.entry)
+            return Danger(f"its configuration cannot be read: {error}", look.file, look.entry)
         self._remember(folder, look, settled=look.is_settled)
         return None
 

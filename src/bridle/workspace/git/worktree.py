@@ -20,12 +20,12 @@ from bridle.workspace.text import one_line
 
 # What a workspace that is a git worktree needs of the repository that it belongs to.
 
-OF_WORKTREE = ("commondir", "gitdir", "config.worktree", "modules")  # no command may change them
+WORKTREE_FILES = ("commondir", "gitdir", "config.worktree", "modules")  # no command may change them
 _LONGEST_LINE = 4096
 _SHARED = ("objects", "refs", "logs", "packed-refs", "shallow")
 
 
-class Elsewhere(NamedTuple):
+class LinkedRepository(NamedTuple):
     """Folders outside the workspace: what git reads there, and what it has to write.
 
     `own` is the one that git keeps for this worktree alone. It is written, but for the files in it
@@ -37,20 +37,20 @@ class Elsewhere(NamedTuple):
     own: str = ""
 
 
-def elsewhere(root: str) -> Elsewhere:
+def linked_repository(root: str) -> LinkedRepository:
     """Those of the worktree at this root; none for anything else."""
     mark = Path(root, ".git")
     said = _line(mark).removeprefix("gitdir:").strip()
     own = Path(root, said)
     if not said or mark.is_symlink() or own.parent.name != "worktrees":
-        return Elsewhere()
+        return LinkedRepository()
     if _line(own / "gitdir") != str(mark):
-        return Elsewhere()
+        return LinkedRepository()
     shared = (own / _line(own / "commondir")).resolve()
     if shared != own.parent.parent.resolve():
-        return Elsewhere()
+        return LinkedRepository()
     written = [str(shared / name) for name in _SHARED if (shared / name).exists()]
-    return Elsewhere((str(shared),), (str(own.resolve()), *written), str(own.resolve()))
+    return LinkedRepository((str(shared),), (str(own.resolve()), *written), str(own.resolve()))
 
 
 def _line(path: Path) -> str:
@@ -174,7 +174,7 @@ def checked(made: Worktree) -> Worktree:
 
 
 def _refuse_wild(root: str | Path, trusted: bool) -> None:
-    why = "" if trusted else Repositories(str(Path.home())).why_wild(os.path.realpath(root))
+    why = "" if trusted else Repositories(str(Path.home())).danger_reason(os.path.realpath(root))
     if why:
         raise ConfigError(
             f"Git is not run: the repository could run code of its own ({one_line(why, 200)}).",

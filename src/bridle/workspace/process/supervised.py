@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from bridle.workspace.process.process_tree import ProcessTree
-from bridle.workspace.sandbox import supervised
+from bridle.workspace.sandbox import supervised_start
 from bridle.workspace.text import neutral
 
 GRACE = 0.5  # seconds between one way of asking a program to end and the next
@@ -78,7 +78,7 @@ class SupervisedProcess:
         """
         tree, lifeline = ProcessTree(), Lifeline()
         try:
-            start = supervised(argv, lifeline.supervisor_end)
+            start = supervised_start(argv, lifeline.supervisor_end)
             process = await asyncio.create_subprocess_exec(
                 *start.argv,
                 cwd=cwd,

@@ -24,7 +24,7 @@ from bridle.errors import OutsideWorkspace, SessionBusy, SessionError, StoreFail
 from bridle.events import FileChange, FilesChanged
 from bridle.messages import ToolCall
 from bridle.protocols.tool import Tool
-from bridle.workspace.handles import walked
+from bridle.workspace.handles import open_location
 from bridle.workspace.text import one_line
 from bridle.workspace.undo.change_detector import ChangeDetector, StartedCall
 from bridle.workspace.undo.journal import Change, Journal, Kept, Opened, counting
@@ -80,9 +80,9 @@ class WrittenFiles:
     def _reached(self, path: str) -> list[str]:
         """Where a path leads, its links followed as the tool will follow them."""
         parts = Workspace(self._root).relative(path).split("/")
-        with walked((self._root,), parts) as spot:
-            real = [*spot.names, *filter(None, [spot.name]), *spot.missing]
-            there = len(spot.names)
+        with open_location([(self._root,)], parts) as location:
+            real = [*location.names, *filter(None, [location.name]), *location.missing]
+            there = len(location.names)
         return ["/".join(real[:length]) for length in range(there + 1, len(real) + 1)]
 
 
@@ -256,7 +256,7 @@ class Undo:
         """The workspace, by its real path."""
         return self._detector.root
 
-    def keep(self, session_id: str, turn: int) -> TurnRecorder:
+    def record_turn(self, session_id: str, turn: int) -> TurnRecorder:
         """What keeps the changes of one turn."""
         return TurnRecorder(self._detector, self._touched, self._begun, session_id, turn)
 

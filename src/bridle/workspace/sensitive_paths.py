@@ -2,7 +2,7 @@
 
 Pure: words in, care out. Names are compared, not files, so that a protected file that is not there
 yet is protected as well. Knows nothing of links; whoever asks has followed them
-(`workspace/machine_facts.py`), and asks for each name on the way.
+(`workspace/machine.py`), and asks for each name on the way.
 """
 
 import re
@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import normalize
 
-from bridle.protocols.machine import Care
+from bridle.protocols.machine import Restriction
 
 # The names that take care, as data: patterns, what care they take, and why, for a person. No
 # code.
@@ -25,8 +25,8 @@ class Group(NamedTuple):
     """
 
     why: str
-    reading: Care
-    writing: Care
+    reading: Restriction
+    writing: Restriction
     patterns: str
 
 
@@ -207,7 +207,7 @@ _IGNORED = re.compile(
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_STRICT: dict[Care, int] = {"": 0, "ask": 1, "deny": 2}
+_STRICT: dict[Restriction, int] = {"": 0, "ask": 1, "deny": 2}
 _GIT_RUNS = frozenset(GIT_RUNS.split())
 _SOURCE = frozenset(SOURCE.split())
 _SHORT_NAMES = {"git~1": ".git", "git~2": ".git"}  # what one system also calls `.git`
@@ -216,8 +216,8 @@ _SHORT_NAMES = {"git~1": ".git", "git~2": ".git"}  # what one system also calls 
 class Protection(NamedTuple):
     """What care reading and writing take, and why, in words for a person."""
 
-    reading: Care = ""
-    writing: Care = ""
+    reading: Restriction = ""
+    writing: Restriction = ""
     why: str = ""
 
 
@@ -331,7 +331,7 @@ _HARMLESS = tuple(map(_name, HARMLESS.split()))
 
 
 @lru_cache(maxsize=1024)
-def care_of(path: str) -> Protection:
+def protection_of(path: str) -> Protection:
     """The care of a path from the root of a workspace, `/` between its names."""
     found = [fold(part) for part in path.split("/") if part not in ("", ".")]
     care = FREE
@@ -368,7 +368,7 @@ def bare_folders(path: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def care_outside(path: str, home: str) -> Protection:
+def protection_outside(path: str, home: str) -> Protection:
     """The care of a real absolute path anywhere on the machine, for the person with that home."""
     found = [fold(part) for part in path.split("/") if part]
     if not found:

@@ -37,7 +37,7 @@ async def turn(replies, *tools, **rest):
 def test_what_stands_there_is_kept_before_each_effect_and_what_changed_is_said_before_the_result():
     ledger = Ledger()
     replies = [calls(("look", {}), ("thing", {}), ("thing", {})), "ok"]
-    work = turn(replies, reading(), writing(ledger.story), keeper=ledger)
+    work = turn(replies, reading(), writing(ledger.story), undo=ledger)
     engine, found, _ = run(work)
     assert ledger.story == [
         ("keep", 1),
@@ -56,13 +56,13 @@ def test_what_stands_there_is_kept_before_each_effect_and_what_changed_is_said_b
 
 def test_a_turn_that_only_reads_keeps_nothing():
     ledger = Ledger()
-    run(turn([call("look"), "ok"], reading(), keeper=ledger))
+    run(turn([call("look"), "ok"], reading(), undo=ledger))
     assert ledger.story == []
 
 
 def test_what_cannot_be_kept_is_not_changed():
     ledger = Ledger(fails="before")
-    engine, found, _ = run(turn([call("thing"), "ok"], writing(ledger.story), keeper=ledger))
+    engine, found, _ = run(turn([call("thing"), "ok"], writing(ledger.story), undo=ledger))
     said = "not run: what it would change cannot be kept: OSError('the disk is full')"
     assert results(engine, found) == [("call_1", said, True)]
     assert ledger.story == [("keep", 1)]
@@ -70,7 +70,7 @@ def test_what_cannot_be_kept_is_not_changed():
 
 def test_trouble_after_the_effect_is_said_and_takes_nothing_back():
     ledger = Ledger(fails="after")
-    engine, found, _ = run(turn([call("thing"), "ok"], writing(ledger.story), keeper=ledger))
+    engine, found, _ = run(turn([call("thing"), "ok"], writing(ledger.story), undo=ledger))
     assert results(engine, found) == [("call_1", "done", False)]
     (changed,) = events(engine, found, FilesChanged)
     assert changed.uncovered == ("undo broke: OSError('the disk is full')",)
@@ -85,7 +85,7 @@ def test_what_an_interrupted_call_changed_is_kept_all_the_same():
             await asyncio.Event().wait()
 
         thing = Thing(execute, read_only=False)
-        async with make_engine([call("thing"), "ok"], thing, keeper=ledger, mode="auto") as engine:
+        async with make_engine([call("thing"), "ok"], thing, undo=ledger, mode="auto") as engine:
             session = await engine.session()
             await session.send("go")
             await begun.wait()
@@ -128,15 +128,15 @@ def test_a_command_that_moves_the_shell_is_known(command, moves):
 
 
 class Changing(Ledger):
-    """A keeper that says that a call changed these files."""
+    """A undo that says that a call changed these files."""
 
     def __init__(self, *paths):
         super().__init__()
         self.paths = paths
         self.how = "changed"
 
-    def keep(self, session_id, turn):
-        kept = super().keep(session_id, turn)
+    def record_turn(self, session_id, turn):
+        kept = super().record_turn(session_id, turn)
         kept.after = self._after
         return kept
 
@@ -157,8 +157,8 @@ def running():
 
 def test_files_that_take_care_and_that_a_command_changed_are_told_to_the_model_and_to_all():
     """Under `auto` nobody was asked about them: a script has no path that could be judged."""
-    keeper = Changing("a.txt", ".github/workflows/ci.yml", ".env", ".bridle/x")
-    work = turn([call("run", command="ls"), "ok"], running(), keeper=keeper, sandbox="landlock")
+    undo = Changing("a.txt", ".github/workflows/ci.yml", ".env", ".bridle/x")
+    work = turn([call("run", command="ls"), "ok"], running(), undo=undo, sandbox="landlock")
     engine, found, _ = run(work)
     said = (
         "this command changed files that run by themselves or hold credentials: "
@@ -179,9 +179,9 @@ def test_packages_that_a_command_installs_or_removes_are_not_told_of(how):
         ".venv/lib/python3/site-packages/distutils-precedence.pth",
         "app/node_modules/a/.npmrc",
     )
-    keeper = Changing(*paths)
-    keeper.how = how
-    work = turn([call("run", command="ls"), "ok"], running(), keeper=keeper, sandbox="landlock")
+    undo = Changing(*paths)
+    undo.how = how
+    work = turn([call("run", command="ls"), "ok"], running(), undo=undo, sandbox="landlock")
     engine, found, _ = run(work)
     assert events(engine, found, TraceEvent) == []
     assert results(engine, found)[0][1] == "done"
@@ -192,7 +192,7 @@ def test_packages_that_a_command_installs_or_removes_are_not_told_of(how):
 )
 def test_ordinary_files_and_files_that_were_judged_by_their_names_are_not_told_of(tool, path):
     replies = [call("run", command="ls"), "ok"]
-    work = turn(replies, tool, keeper=Changing(path), sandbox="landlock")
+    work = turn(replies, tool, undo=Changing(path), sandbox="landlock")
     engine, found, _ = run(work)
     assert events(engine, found, TraceEvent) == []
     assert results(engine, found)[0][1] == "done"

@@ -1,4 +1,4 @@
-"""On real ground: what is said to only read, run for real, changes nothing and shows no secret."""
+"""On real machine: what is said to only read, run for real, changes nothing and shows no secret."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from hostile import FLOOR, GUARDED
 from bridle.command_analysis import programs
 from bridle.command_analysis.argv import flag_table, spelled
 from bridle.command_analysis.judge import judge
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 from rig import seeds
 
@@ -26,7 +26,7 @@ WORDS = (*VALUES, "src/app.py", "data.csv", ".", "*.md", "-", "p", ".name", "{pr
 
 
 @pytest.fixture
-def ground(tmp_path):
+def machine(tmp_path):
     root, home, outside = tmp_path / "ws", tmp_path / "home", tmp_path / "outside"
     for name in FILES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -37,12 +37,12 @@ def ground(tmp_path):
     (outside / "secret").write_text(SECRET)
     (root / "src" / "link").symlink_to(outside / "secret")
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
-    return Ground(Workspace(root), home=str(home))
+    return LocalMachine(Workspace(root), home=str(home))
 
 
-def everything(ground):
+def everything(machine):
     """Every file in and around the workspace but what git keeps for itself, with its content."""
-    paths = Path(ground.root).parent.rglob("*")
+    paths = Path(machine.root).parent.rglob("*")
     return {str(path): path.read_bytes() for path in paths if path.is_file() and is_ours(path)}
 
 
@@ -50,11 +50,11 @@ def is_ours(path):
     return ".git" not in path.parts
 
 
-def run(line, ground):
+def run(line, machine):
     """What it prints."""
-    clean = {"PATH": os.environ["PATH"], "HOME": ground.home, "LANG": "C"}
+    clean = {"PATH": os.environ["PATH"], "HOME": machine.home, "LANG": "C"}
     ended = subprocess.run(
-        ["bash", "-c", line], cwd=ground.root, env=clean, capture_output=True, timeout=240,
+        ["bash", "-c", line], cwd=machine.root, env=clean, capture_output=True, timeout=240,
         stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
     return ended.stdout
@@ -88,60 +88,60 @@ READERS = sorted(
 
 
 @pytest.mark.parametrize("seed", seeds(60))
-def test_a_line_that_runs_unasked_changes_nothing_and_shows_no_secret(seed, ground):
+def test_a_line_that_runs_unasked_changes_nothing_and_shows_no_secret(seed, machine):
     chance = random.Random(seed)
-    before = everything(ground)
+    before = everything(machine)
     for _ in range(LINES_OF_A_SEED):
         line = somewhat(chance.choice(READERS), chance)
-        if verdict(line, ground=ground) == "allow":
-            assert SECRET.encode() not in run(line, ground), line
-            assert everything(ground) == before, line
+        if verdict(line, machine=machine) == "allow":
+            assert SECRET.encode() not in run(line, machine), line
+            assert everything(machine) == before, line
 
 
-def test_everyday_lines_run_unasked_on_real_ground_and_change_nothing(ground):
-    before = everything(ground)
+def test_everyday_lines_run_unasked_on_real_ground_and_change_nothing(machine):
+    before = everything(machine)
     lines = [line for entry in programs.PROGRAMS.values() for line in entry.runs]
-    asked = [line for line in lines if verdict(line, ground=ground) != "allow"]
+    asked = [line for line in lines if verdict(line, machine=machine) != "allow"]
     assert asked == []
     names = {"cat", "grep", "sed", "awk", "find", "head", "sort", "cut", "ls", "wc", "git", "diff"}
     for line in [line for line in lines if line.split()[0] in names]:
-        run(line, ground)
-        assert everything(ground) == before, line
+        run(line, machine)
+        assert everything(machine) == before, line
 
 
-def test_the_floor_and_what_takes_a_person_hold_on_real_ground(ground):
-    loose = [line for line in FLOOR if not judge(line, ground.root, ground).floor]
+def test_the_floor_and_what_takes_a_person_hold_on_real_ground(machine):
+    loose = [line for line in FLOOR if not judge(line, machine.root, machine).floor]
     assert [line for line in loose if "/home/me" not in line] == []
-    soft = [judge(line, ground.root, ground) for line in GUARDED]
+    soft = [judge(line, machine.root, machine) for line in GUARDED]
     assert [found for found in soft if not (found.guard or found.floor)] == []
 
 
-def test_a_link_that_leads_out_asks(ground):
-    assert verdict("cat src/link", ground=ground) == "ask"
-    assert verdict("cat src/*", ground=ground) == "ask"
-    assert verdict("cat *.md", ground=ground) == "allow"
+def test_a_link_that_leads_out_asks(machine):
+    assert verdict("cat src/link", machine=machine) == "ask"
+    assert verdict("cat src/*", machine=machine) == "ask"
+    assert verdict("cat *.md", machine=machine) == "allow"
 
 
-def test_a_repository_that_can_run_programs_asks(ground):
-    assert verdict("git status", ground=ground) == "allow"
+def test_a_repository_that_can_run_programs_asks(machine):
+    assert verdict("git status", machine=machine) == "allow"
     config = ["git", "config", "core.fsmonitor", "./x"]
-    subprocess.run(config, cwd=ground.root, check=True)
-    assert verdict("git status", ground=ground) == "ask"
+    subprocess.run(config, cwd=machine.root, check=True)
+    assert verdict("git status", machine=machine) == "ask"
 
 
 @pytest.mark.parametrize("line", ["rg x", "timeout 5 ls", "ls | rg x", "env rg x"])
 def test_a_program_that_the_path_finds_in_the_workspace_asks_like_a_build(
-    ground, monkeypatch, line
+    machine, monkeypatch, line
 ):
-    tools = Path(ground.root, ".venv/bin")
+    tools = Path(machine.root, ".venv/bin")
     tools.mkdir(parents=True)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    assert verdict(line, ground=ground) == "allow"
+    assert verdict(line, machine=machine) == "allow"
     local = next(name for name in ("rg", "timeout") if name in line)
     (tools / local).write_text("#!/bin/sh\n")
     (tools / local).chmod(0o755)
-    assert verdict(line, ground=ground) == "builds"
-    found = [act for act in judge(line, ground.root, ground).acts if act.does != "reads"]
+    assert verdict(line, machine=machine) == "builds"
+    found = [act for act in judge(line, machine.root, machine).acts if act.does != "reads"]
     assert [(act.does, act.reason) for act in found] == [
         ("builds", f"runs the workspace's own {local}")
     ]
@@ -155,6 +155,6 @@ def test_a_program_that_the_path_finds_in_the_workspace_asks_like_a_build(
         ("TIMEOUT 5 ls", "changes"),
     ],
 )
-def test_what_lies_somewhere_by_the_name_of_a_wrapper_is_not_that_wrapper(ground, line, does):
-    acts = judge(line, ground.root, ground).acts
+def test_what_lies_somewhere_by_the_name_of_a_wrapper_is_not_that_wrapper(machine, line, does):
+    acts = judge(line, machine.root, machine).acts
     assert [act.does for act in acts if act.does != "reads"] == [does]

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.workspace.sensitive import (
+from bridle.workspace.sensitive_paths import (
     FREE,
     HOME,
     INSIDE,
     SYSTEM,
     Protection,
     bare_folders,
-    care_of,
-    care_outside,
     fold,
+    protection_of,
+    protection_outside,
     stricter,
 )
 
@@ -21,7 +21,7 @@ HOME_FOLDER = "/people/ann"
 
 
 def cares(path: str) -> tuple[str, str]:
-    found = care_of(path)
+    found = protection_of(path)
     return found.reading, found.writing
 
 
@@ -52,7 +52,7 @@ def cares(path: str) -> tuple[str, str]:
 )
 def test_what_makes_programs_run_is_never_written(path: str) -> None:
     assert cares(path) == ("", "deny")
-    assert care_of(path).why
+    assert protection_of(path).why
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_credentials_are_read_and_written_by_a_person_alone(path: str) -> None:
     ],
 )
 def test_ordinary_names_take_no_care(path: str) -> None:
-    assert care_of(path) == FREE
+    assert protection_of(path) == FREE
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_ordinary_names_take_no_care(path: str) -> None:
     ],
 )
 def test_another_form_of_a_name_is_that_name(name: str) -> None:
-    assert care_of(f"a/{name}/hooks/pre-commit").writing == "deny"
-    assert care_of(f"{name}/CONFIG").writing == "deny"
+    assert protection_of(f"a/{name}/hooks/pre-commit").writing == "deny"
+    assert protection_of(f"{name}/CONFIG").writing == "deny"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_another_form_of_a_credential_is_that_credential(name: str) -> None:
     ],
 )
 def test_credentials_outside_are_for_nobody(path: str) -> None:
-    found = care_outside(path, HOME_FOLDER)
+    found = protection_outside(path, HOME_FOLDER)
     assert (found.reading, found.writing) == ("deny", "deny")
     assert found.why
 
@@ -226,11 +226,11 @@ def test_credentials_outside_are_for_nobody(path: str) -> None:
     "path", ["/", "/etc/hosts", "/usr/lib/x", "/people/ann/notes", "/home/bob"]
 )
 def test_other_places_outside_take_no_care_of_their_own(path: str) -> None:
-    assert care_outside(path, HOME_FOLDER) == FREE
+    assert protection_outside(path, HOME_FOLDER) == FREE
 
 
 def test_a_connection_that_bash_would_open_is_asked_about() -> None:
-    assert care_outside("/dev/tcp/host/80", "/h").reading == "ask"
+    assert protection_outside("/dev/tcp/host/80", "/h").reading == "ask"
 
 
 def test_the_stricter_care_wins_for_reading_and_for_writing() -> None:
@@ -271,11 +271,11 @@ def test_no_form_of_a_protected_name_takes_less_care(
     path: str, form: "st.DrawFn", hidden: str, at: int, above: list[str]
 ) -> None:
     other = "/".join([*above, form(path[:at] + hidden + path[at:])])
-    assert care_of(other)[:2] == care_of(path)[:2]
+    assert protection_of(other)[:2] == protection_of(path)[:2]
 
 
 @given(st.text(max_size=60))
 def test_any_text_has_some_care(text: str) -> None:
-    assert isinstance(care_of(text), Protection)
-    assert isinstance(care_outside(text, HOME_FOLDER), Protection)
+    assert isinstance(protection_of(text), Protection)
+    assert isinstance(protection_outside(text, HOME_FOLDER), Protection)
     assert fold(fold(text)) == fold(text)

@@ -1,6 +1,6 @@
 """What has to be known of the machine to judge a call, for a real folder: places, patterns, git.
 
-Implements `protocols.ground.Ground`. Looks at things as they stand at the moment of the
+Implements `protocols.machine.Machine`. Looks at things as they stand at the moment of the
 question, remembers nothing but what git's configuration says, and never raises. What is opened
 later is enforced by `paths.py`, not by what was said here.
 """
@@ -20,14 +20,14 @@ from bridle.workspace.fs import is_below
 from bridle.workspace.git.paths import GitConfiguration
 from bridle.workspace.git.repository import Repositories
 from bridle.workspace.programs import is_local
-from bridle.workspace.sensitive import (
+from bridle.workspace.sensitive_paths import (
     FREE,
     Protection,
     bare_folders,
-    care_of,
-    care_outside,
     folded,
     home_paths,
+    protection_of,
+    protection_outside,
     stricter,
     system_paths,
 )
@@ -267,9 +267,9 @@ def _remembering() -> Callable[[str, str], bool]:
 
     def takes_care(name: str, path: str) -> bool:
         if path.startswith((".config/", ".docker/")) or "/.config/" in path or "/.docker/" in path:
-            return care_of(path).reading != ""
+            return protection_of(path).reading != ""
         if name not in known:
-            known[name] = care_of(name).reading != ""
+            known[name] = protection_of(name).reading != ""
         return known[name]
 
     return takes_care
@@ -328,7 +328,7 @@ _OWN = Protection("deny", "deny", "it is bridle's own: settings, rules, logs")
 _LONGEST = 4 * 4096  # bytes; the kernel counts only one name of the four that may be joined
 
 
-class Ground:
+class LocalMachine:
     """A workspace and what lies around it.
 
     `own` are bridle's folders (settings, state), which nobody else reads or writes; `temporary` is
@@ -382,20 +382,20 @@ class Ground:
         """The names that a pattern stands for; None where it cannot be said."""
         return expand(pattern, cwd or self.root)
 
-    def delicate(self, folder: str, cwd: str) -> tuple[str, ...] | None:
+    def sensitive_files(self, folder: str, cwd: str) -> tuple[str, ...] | None:
         """What takes care to read below a folder, and the links there; None for too much."""
         whole = folder if folder.startswith("/") else f"{cwd or self.root}/{folder}"
         return delicate_below(self._follow(whole).path) if _is_possible(whole) else ()
 
-    def is_tame(self, cwd: str) -> bool:
+    def is_repository_safe(self, cwd: str) -> bool:
         """Can git read the repository of that folder without its configuration running code?"""
-        return not self.why_wild(cwd)
+        return not self.danger_reason(cwd)
 
-    def why_wild(self, cwd: str) -> str:
+    def danger_reason(self, cwd: str) -> str:
         """What in the repository of that folder could run code, in words; empty where nothing."""
-        return self._repositories.why_wild(follow("/", cwd or self.root).path)
+        return self._repositories.danger_reason(follow("/", cwd or self.root).path)
 
-    def local(self, name: str) -> bool:
+    def is_local_program(self, name: str) -> bool:
         """Would a program of that name be one that lies in the workspace?"""
         return is_local(name, self._roots)
 
@@ -437,9 +437,9 @@ class Ground:
     def _care_of_name(self, path: str) -> Protection:
         """The care of one absolute path by its name."""
         root = self._root_of(path)
-        care = care_of(path[len(root) :]) if root is not None else FREE
+        care = protection_of(path[len(root) :]) if root is not None else FREE
         for home in self._homes:
-            care = stricter(care, care_outside(path, home))
+            care = stricter(care, protection_outside(path, home))
         for own in self._own:
             if is_below(folded(path), own) and not (root and is_below(folded(root), own)):
                 care = stricter(care, _OWN)

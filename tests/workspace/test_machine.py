@@ -1,4 +1,4 @@
-"""The ground under a call: where paths lead, what patterns stand for. Never raises."""
+"""The machine under a call: where paths lead, what patterns stand for. Never raises."""
 
 import os
 import tempfile
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bridle.protocols import machine as promised
 from bridle.protocols.machine import Place
-from bridle.workspace.machine_facts import Ground
+from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 
 OWN = "it is bridle's own: settings, rules, logs"
@@ -26,8 +26,8 @@ def base(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ground(base: Path) -> Ground:
-    return Ground(
+def machine(base: Path) -> LocalMachine:
+    return LocalMachine(
         Workspace(base / "ws", also=[base / "extra"]),
         home=str(base / "home"),
         own=[base / "home/.config/bridle", base / "home/state"],
@@ -37,16 +37,16 @@ def ground(base: Path) -> Ground:
 
 def test_a_name_that_is_too_long_for_a_file_is_nobodys_and_takes_no_care(tmp_path):
     """Code that is given as one long word is looked at as a path, too."""
-    place = Ground(Workspace(tmp_path)).place("console.log(1);" * 30, str(tmp_path))
+    place = LocalMachine(Workspace(tmp_path)).place("console.log(1);" * 30, str(tmp_path))
     assert (place.inside, place.reading, place.writing) == (True, "", "")
 
 
-def test_it_keeps_the_promise(ground: Ground, base: Path) -> None:
-    promise: promised.Ground = ground
+def test_it_keeps_the_promise(machine: LocalMachine, base: Path) -> None:
+    promise: promised.Machine = machine
     assert (promise.root, promise.home) == (f"{base}/ws", f"{base}/home")
 
 
-def test_a_path_is_placed_from_the_folder_it_is_named_in(ground: Ground, base: Path) -> None:
+def test_a_path_is_placed_from_the_folder_it_is_named_in(machine: LocalMachine, base: Path) -> None:
     root = f"{base}/ws"
     inside = {
         ("src/a.py", root): "src/a.py",
@@ -62,12 +62,12 @@ def test_a_path_is_placed_from_the_folder_it_is_named_in(ground: Ground, base: P
         ("ws/src", str(base)): "src",
         ("not/there/yet", root): "not/there/yet",
     }
-    assert {key: ground.place(*key) for key in inside} == {
+    assert {key: machine.place(*key) for key in inside} == {
         key: Place(path, True) for key, path in inside.items()
     }
 
 
-def test_a_path_outside_is_placed_by_its_real_name(ground: Ground, base: Path) -> None:
+def test_a_path_outside_is_placed_by_its_real_name(machine: LocalMachine, base: Path) -> None:
     root = f"{base}/ws"
     (base / "ws/link").symlink_to("../elsewhere")
     outside = {
@@ -79,27 +79,29 @@ def test_a_path_outside_is_placed_by_its_real_name(ground: Ground, base: Path) -
         ("/", root): "/",
         ("x", "/usr"): "/usr/x",
     }
-    assert {key: ground.place(*key) for key in outside} == {
+    assert {key: machine.place(*key) for key in outside} == {
         key: Place(path, False) for key, path in outside.items()
     }
 
 
-def test_another_root_is_inside_and_absolute(ground: Ground, base: Path) -> None:
-    assert ground.place("../extra/sub/x", f"{base}/ws") == Place(f"{base}/extra/sub/x", True)
-    found = ground.place(f"{base}/extra/.git/config", "")
+def test_another_root_is_inside_and_absolute(machine: LocalMachine, base: Path) -> None:
+    assert machine.place("../extra/sub/x", f"{base}/ws") == Place(f"{base}/extra/sub/x", True)
+    found = machine.place(f"{base}/extra/.git/config", "")
     assert (found.inside, found.writing) == (True, "deny")
 
 
-def test_the_temporary_folder_and_what_swallows_are_temporary(ground: Ground, base: Path) -> None:
+def test_the_temporary_folder_and_what_swallows_are_temporary(
+    machine: LocalMachine, base: Path
+) -> None:
     (base / "ws/sink").symlink_to("/dev/null")
     (base / "tmp/leak").symlink_to("../home")
     places = ["/dev/null", "/dev/stdout", "/dev/fd/2", "/dev/urandom", f"{base}/tmp/x", "sink"]
-    assert [ground.place(path, "").temporary for path in places] == [True] * 6
+    assert [machine.place(path, "").temporary for path in places] == [True] * 6
     others = [f"{base}/tmp/leak/x", f"{base}/tmpx", "/dev/tty", "/dev/sda", "/dev/fd/7", "/dev"]
-    assert [ground.place(path, "").temporary for path in others] == [False] * 6
+    assert [machine.place(path, "").temporary for path in others] == [False] * 6
 
 
-def test_bridles_own_folders_are_for_nobody(ground: Ground, base: Path) -> None:
+def test_bridles_own_folders_are_for_nobody(machine: LocalMachine, base: Path) -> None:
     home = f"{base}/home"
     (base / "ws/conf").symlink_to(f"{home}/.config/bridle")
     for path in (
@@ -110,45 +112,45 @@ def test_bridles_own_folders_are_for_nobody(ground: Ground, base: Path) -> None:
         "conf/policy.yaml",
         "../home/state/trust.json",
     ):
-        found = ground.place(path, "")
+        found = machine.place(path, "")
         assert (found.reading, found.writing, found.why) == ("deny", "deny", OWN)
-    assert ground.place(f"{home}/state-of-things", "").reading == ""
+    assert machine.place(f"{home}/state-of-things", "").reading == ""
 
 
 def test_a_worktree_in_the_state_folder_is_an_ordinary_root(base: Path) -> None:
     tree = base / "home/state/worktrees/w"
     tree.mkdir(parents=True)
-    ground = Ground(Workspace(tree), home=str(base / "home"), own=[base / "home/state"])
-    assert ground.place("src/a.py", "") == Place("src/a.py", True)
-    assert ground.place("../other/a.py", "").reading == "deny"
-    assert ground.place("../../trust.json", "").writing == "deny"
+    machine = LocalMachine(Workspace(tree), home=str(base / "home"), own=[base / "home/state"])
+    assert machine.place("src/a.py", "") == Place("src/a.py", True)
+    assert machine.place("../other/a.py", "").reading == "deny"
+    assert machine.place("../../trust.json", "").writing == "deny"
 
 
 def test_a_home_that_is_the_root_keeps_its_credentials(base: Path) -> None:
-    ground = Ground(Workspace(base / "home"), home=str(base / "home"))
-    assert ground.place(".ssh/id_rsa", "").reading == "deny"
-    assert ground.place("project/.env", "").reading == "ask"
-    assert ground.place("project/a.py", "") == Place("project/a.py", True)
+    machine = LocalMachine(Workspace(base / "home"), home=str(base / "home"))
+    assert machine.place(".ssh/id_rsa", "").reading == "deny"
+    assert machine.place("project/.env", "").reading == "ask"
+    assert machine.place("project/a.py", "") == Place("project/a.py", True)
 
 
-def test_the_care_of_every_name_on_the_way_counts(ground: Ground, base: Path) -> None:
+def test_the_care_of_every_name_on_the_way_counts(machine: LocalMachine, base: Path) -> None:
     (base / "ws/.env").symlink_to("src/a.py")
     (base / "ws/plain").symlink_to(".env")
     (base / "ws/.git").mkdir()
     (base / "ws/.git/hooks").symlink_to("../src")
-    assert ground.place(".env", "").reading == "ask"
-    assert ground.place("plain", "").reading == "ask"
-    assert ground.place(".git/hooks/a.py", "").writing == "deny"
+    assert machine.place(".env", "").reading == "ask"
+    assert machine.place("plain", "").reading == "ask"
+    assert machine.place(".git/hooks/a.py", "").writing == "deny"
 
 
-def test_the_config_of_a_bare_repository_is_protected(ground: Ground, base: Path) -> None:
+def test_the_config_of_a_bare_repository_is_protected(machine: LocalMachine, base: Path) -> None:
     bare = base / "ws/plain"
     (bare / "objects").mkdir(parents=True)
-    assert ground.place("plain/config", "").writing == ""
+    assert machine.place("plain/config", "").writing == ""
     (bare / "HEAD").write_text("ref: refs/heads/main")
     for path in ("plain/config", "plain/hooks/update", "plain/CONFIG"):
-        assert ground.place(path, "").writing == "deny"
-    assert ground.place("plain/readme", "").writing == ""
+        assert machine.place(path, "").writing == "deny"
+    assert machine.place("plain/readme", "").writing == ""
 
 
 @pytest.mark.parametrize(
@@ -168,16 +170,16 @@ def test_the_config_of_a_bare_repository_is_protected(ground: Ground, base: Path
         "/usr/../etc/shadow",
     ],
 )
-def test_what_the_kernel_shows_of_processes_is_for_nobody(ground: Ground, path: str) -> None:
-    found = ground.place(path, "")
+def test_what_the_kernel_shows_of_processes_is_for_nobody(machine: LocalMachine, path: str) -> None:
+    found = machine.place(path, "")
     assert (found.inside, found.reading, found.writing) == (False, "deny", "deny")
 
 
-def test_what_is_no_path_is_for_nobody(ground: Ground) -> None:
+def test_what_is_no_path_is_for_nobody(machine: LocalMachine) -> None:
     for path in ("a\0b", "\ud800", "x" * 100_000):
-        found = ground.place(path, "")
+        found = machine.place(path, "")
         assert (found.inside, found.reading, found.writing) == (False, "deny", "deny")
-    assert ground.place("a", "relative").reading == "deny"
+    assert machine.place("a", "relative").reading == "deny"
 
 
 def test_what_cannot_be_looked_at_is_asked_about() -> None:
@@ -185,12 +187,12 @@ def test_what_cannot_be_looked_at_is_asked_about() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         Path(folder, "locked").mkdir(mode=0o700)
-        ground = Ground(Workspace(folder), home="/nonexistent")
+        machine = LocalMachine(Workspace(folder), home="/nonexistent")
         Path(folder, "locked").chmod(0)
         before = os.geteuid()
         os.seteuid(65534 if before == 0 else before)
         try:
-            found = ground.place("locked/x/y", "")
+            found = machine.place("locked/x/y", "")
         finally:
             os.seteuid(before)
         Path(folder, "locked").chmod(0o700)
@@ -217,10 +219,10 @@ def test_any_words_get_a_place_that_is_true(base: Path, path: str, cwd: str) -> 
     for name, target in {"link": "../extra", "loop": "loop"}.items():
         if not (base / "ws" / name).is_symlink():
             (base / "ws" / name).symlink_to(target)
-    ground = Ground(Workspace(base / "ws"), home=str(base / "home"))
-    found = ground.place(path, f"{base}/ws/{cwd}")
-    assert isinstance(ground.is_tame(cwd), bool)
-    assert ground.expand(path, cwd) is None or path
+    machine = LocalMachine(Workspace(base / "ws"), home=str(base / "home"))
+    found = machine.place(path, f"{base}/ws/{cwd}")
+    assert isinstance(machine.is_repository_safe(cwd), bool)
+    assert machine.expand(path, cwd) is None or path
     if found.inside and not found.why:
         whole = path if path.startswith("/") else f"{base}/ws/{cwd}/{path}"
         assert os.path.realpath(whole) == os.path.normpath(f"{base}/ws/{found.path}")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from bridle.workspace.protected_files import Mended, Watched
+from bridle.workspace.protected_files import ProtectedFiles, Restoration
 
 
 @pytest.fixture
@@ -73,23 +73,23 @@ CHANGES = {
 @pytest.mark.parametrize(("command", "names"), CHANGES.values(), ids=CHANGES)
 def test_what_a_command_changed_is_put_back(root, command, names):
     before = snapshot(root)
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     subprocess.run(["sh", "-ec", command], cwd=root, check=True)
     assert snapshot(root) != before
-    assert watched.mend() == Mended(tuple(names))
+    assert watched.restore() == Restoration(tuple(names))
     assert snapshot(root) == before
-    assert watched.mend() == Mended()
+    assert watched.restore() == Restoration()
 
 
 def test_hooks_that_became_a_link_are_a_folder_again_and_nothing_is_written_through_it(root):
     before = snapshot(root)
     (root / "trap").mkdir()
     (root / "trap/pre-commit").write_text("theirs")
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     subprocess.run(["sh", "-ec", "rm -r .git/hooks; ln -s ../trap .git/hooks"], cwd=root)
-    assert watched.mend().lost == ()
+    assert watched.restore().lost == ()
     assert snapshot(root) == before
     assert (root / "trap/pre-commit").read_text() == "theirs"
     assert [path.name for path in (root / "trap").iterdir()] == ["pre-commit"]
@@ -108,11 +108,11 @@ HARMLESS = {
 
 @pytest.mark.parametrize("command", HARMLESS.values(), ids=HARMLESS)
 def test_what_can_run_nothing_is_let_be(root, command):
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     subprocess.run(["sh", "-ec", command], cwd=root, check=True)
     before = snapshot(root)
-    assert watched.mend() == Mended()
+    assert watched.restore() == Restoration()
     assert snapshot(root) == before
 
 
@@ -138,54 +138,54 @@ HOSTILE = (
 def test_a_configuration_that_runs_or_redirects_is_put_back(root, command):
     add = ["git", "remote", "add", "origin", "https://example.com/x.git"]
     subprocess.run(add, cwd=root, check=True)
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     before = snapshot(root)
     subprocess.run(["sh", "-ec", command], cwd=root, check=True)
-    assert watched.mend() == Mended((".git/config",))
+    assert watched.restore() == Restoration((".git/config",))
     assert snapshot(root) == before
 
 
 def test_a_branch_may_follow_a_remote_that_was_there(root):
     for words in (["remote", "add", "up", "https://example.com/x.git"], ["branch", "-M", "main"]):
         subprocess.run(["git", *words], cwd=root, check=True)
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     subprocess.run(["git", "config", "branch.main.remote", "up"], cwd=root, check=True)
-    assert watched.mend() == Mended()
+    assert watched.restore() == Restoration()
     watched.look()
     subprocess.run(["git", "remote", "add", "other", "../x"], cwd=root, check=True)
-    assert watched.mend() == Mended()
+    assert watched.restore() == Restoration()
     subprocess.run(["git", "remote", "add", "origin", "../x"], cwd=root, check=True)
-    assert watched.mend() == Mended((".git/config",))
+    assert watched.restore() == Restoration((".git/config",))
 
 
 def test_a_clone_into_the_workspace_is_let_be(root, tmp_path_factory):
     commit = ["git", "-c", "user.name=n", "-c", "user.email=e@x", "commit", "-q", "--allow-empty"]
     subprocess.run([*commit, "-m", "x"], cwd=root, check=True)
     work = tmp_path_factory.mktemp("clone")
-    watched = Watched(str(work))
+    watched = ProtectedFiles(str(work))
     watched.look()
     subprocess.run(["git", "clone", "-q", str(root), str(work)], check=True)
-    assert watched.mend() == Mended()
+    assert watched.restore() == Restoration()
     assert "[branch" in (work / ".git/config").read_text()
 
 
 def test_a_new_repository_is_let_be_and_one_with_a_hook_is_not(tmp_path):
-    watched = Watched(str(tmp_path))
+    watched = ProtectedFiles(str(tmp_path))
     watched.look()
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    assert watched.mend() == Mended()
+    assert watched.restore() == Restoration()
     (tmp_path / ".git/hooks/post-checkout").write_text("evil")
-    assert watched.mend() == Mended((".git/hooks/post-checkout",))
+    assert watched.restore() == Restoration((".git/hooks/post-checkout",))
     assert (tmp_path / ".git/config").exists()
 
 
 def test_a_git_folder_that_is_gone_is_told(root):
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     subprocess.run(["rm", "-r", ".git"], cwd=root, check=True)
-    found = watched.mend()
+    found = watched.restore()
     assert (found.restored, ".git/config" in found.lost) == ((), True)
     assert not (root / ".git").exists()
 
@@ -196,12 +196,12 @@ def test_the_configuration_of_a_submodule_is_protected(root):
     (module / "objects").mkdir()
     (module / "HEAD").write_text("ref: refs/heads/main\n")
     (module / "config").write_text("[core]\n\tbare = false\n")
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     (module / "config").write_text("[core]\n\tfsmonitor = evil\n")
     (module / "hooks/post-checkout").write_text("evil")
     (module / "objects/pack").write_text("x")
-    assert set(watched.mend().restored) == {
+    assert set(watched.restore().restored) == {
         ".git/modules/lib/config",
         ".git/modules/lib/hooks/post-checkout",
     }
@@ -215,7 +215,7 @@ def nested(root):
     inner = root / "libs/inner"
     subprocess.run(["git", "init", "-q", str(inner)], check=True)
     (inner / ".git/hooks/pre-commit").write_text("mine")
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.repositories = ("libs/inner",)
     watched.look()
     return watched
@@ -234,7 +234,7 @@ def nested(root):
 def test_a_repository_inside_the_workspace_is_protected_like_its_own(root, nested, command, names):
     before = (root / "libs/inner/.git/hooks/pre-commit").read_text()
     subprocess.run(["sh", "-ec", command], cwd=root / "libs/inner", check=True)
-    assert nested.mend() == Mended(tuple(f"libs/inner/{name}" for name in names))
+    assert nested.restore() == Restoration(tuple(f"libs/inner/{name}" for name in names))
     assert (root / "libs/inner/.git/hooks/pre-commit").read_text() == before
     assert not (root / "libs/inner/.git/hooks/pre-push").exists()
 
@@ -242,10 +242,10 @@ def test_a_repository_inside_the_workspace_is_protected_like_its_own(root, neste
 def test_a_nested_repository_may_be_removed_and_has_its_hooks_if_it_is_back(root, nested):
     moving = "mv libs/inner away; echo evil > away/.git/hooks/pre-commit"
     subprocess.run(["sh", "-ec", moving], cwd=root, check=True)
-    assert nested.mend() == Mended()
+    assert nested.restore() == Restoration()
     nested.look()
     subprocess.run(["mv", "away", "libs/inner"], cwd=root, check=True)
-    assert nested.mend() == Mended(("libs/inner/.git/hooks/pre-commit",))
+    assert nested.restore() == Restoration(("libs/inner/.git/hooks/pre-commit",))
     assert (root / "libs/inner/.git/hooks/pre-commit").read_text() == "mine"
 
 
@@ -253,19 +253,19 @@ def test_a_folder_of_our_own_that_looks_like_a_repository_is_brought_back(root):
     own = root / ".bridle/x/.git/config"
     own.parent.mkdir(parents=True)
     own.write_text("[core]")
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     subprocess.run(["rm", "-r", ".bridle/x/.git"], cwd=root, check=True)
-    assert watched.mend().restored
+    assert watched.restore().restored
     assert own.read_text() == "[core]"
 
 
 def test_what_the_person_changes_between_commands_stays(root):
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     (root / ".git/hooks/pre-push").write_text("mine")
     watched.look()
-    assert watched.mend() == Mended()
+    assert watched.restore() == Restoration()
     assert (root / ".git/hooks/pre-push").read_text() == "mine"
 
 
@@ -274,11 +274,11 @@ def test_with_more_than_is_looked_at_nothing_is_taken_for_new(root):
     folder = root / ".bridle"
     for number in range(40):
         (folder / f"{number:02d}").write_text(str(number))
-    watched = Watched(str(root), [".bridle"], most=20)
+    watched = ProtectedFiles(str(root), [".bridle"], most=20)
     watched.look()
     (folder / "03").unlink()
     (folder / "04").write_text("changed")
-    assert watched.mend() == Mended((".bridle/03", ".bridle/04"))
+    assert watched.restore() == Restoration((".bridle/03", ".bridle/04"))
     assert sorted(path.name for path in folder.iterdir()) == [
         *(f"{number:02d}" for number in range(40)),
         "policy.yaml",
@@ -293,12 +293,12 @@ def test_more_than_is_held_hides_nothing_that_is_new(root, place):
     (module / "config").write_text("[core]\n")
     (root / place).mkdir(exist_ok=True)
     before = set((root / place).rglob("*"))
-    watched = Watched(str(root), most=30)
+    watched = ProtectedFiles(str(root), most=30)
     watched.look()
     for number in range(100):
         (root / place / f"a{number:02d}").write_text("x")
     (root / place / "post-checkout").write_text("evil")
-    found = watched.mend()
+    found = watched.restore()
     assert (len(found.restored), found.lost) == (101, ())
     assert set((root / place).rglob("*")) == before
 
@@ -307,10 +307,10 @@ def test_many_in_one_place_hide_nothing_in_another(root):
     for number in range(40):
         (root / ".bridle" / f"{number:02d}").write_text(str(number))
         (root / ".git/hooks" / f"a{number:02d}.sample").write_text(str(number))
-    watched = Watched(str(root), most=35)
+    watched = ProtectedFiles(str(root), most=35)
     watched.look()
     (root / ".git/info/attributes").write_text("* filter=evil\n")
-    assert watched.mend() == Mended((".git/info/attributes",))
+    assert watched.restore() == Restoration((".git/info/attributes",))
 
 
 def test_a_folder_of_modules_that_looks_like_a_repository_hides_nothing(root):
@@ -319,30 +319,30 @@ def test_a_folder_of_modules_that_looks_like_a_repository_hides_nothing(root):
         (module / folder).mkdir(parents=True)
     (module / "HEAD").write_text("ref: refs/heads/main\n")
     (module / "config").write_text("[core]\n")
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     (root / ".git/modules/HEAD").write_text("ref: refs/heads/main\n")
     (root / ".git/modules/objects").mkdir()
     (module / "hooks/post-checkout").write_text("evil")
-    assert watched.mend() == Mended((".git/modules/lib/hooks/post-checkout",))
+    assert watched.restore() == Restoration((".git/modules/lib/hooks/post-checkout",))
 
 
 def test_a_folder_too_deep_to_be_removed_is_out_of_the_way(tmp_path):
-    watched = Watched(str(tmp_path))
+    watched = ProtectedFiles(str(tmp_path))
     watched.look()
     script = "import os\nfor n in ['.bridle', *'a' * 1500]: os.mkdir(n); os.chdir(n)"
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
-    found = watched.mend()
+    found = watched.restore()
     assert (".bridle" in found.restored, found.lost) == (True, ())
     assert not (tmp_path / ".bridle").exists()
     subprocess.run(["rm", "-rf", *map(str, tmp_path.iterdir())], check=True)
 
 
 def test_an_empty_folder_is_swept_and_not_told(tmp_path):
-    watched = Watched(str(tmp_path))
+    watched = ProtectedFiles(str(tmp_path))
     watched.look()
     (tmp_path / ".bridle").mkdir()
-    assert watched.mend() == Mended()
+    assert watched.restore() == Restoration()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -352,10 +352,10 @@ def test_no_bytes_of_a_configuration_break_it(tmp_path_factory, data):
     (root / ".git").mkdir()
     config = root / ".git/config"
     config.write_bytes(b"[core]\n\tbare = false\n")
-    watched = Watched(str(root))
+    watched = ProtectedFiles(str(root))
     watched.look()
     config.write_bytes(data)
-    found = watched.mend()
-    assert found in (Mended(), Mended((".git/config",)))
+    found = watched.restore()
+    assert found in (Restoration(), Restoration((".git/config",)))
     if found:
         assert config.read_bytes() == b"[core]\n\tbare = false\n"
