@@ -37,7 +37,9 @@ class Reach:
 
     __slots__ = ("_wide", "folder", "machine", "notes", "several")
 
-    def __init__(self, machine: Machine, folder: str, notes: Notes, *, several: bool = False) -> None:
+    def __init__(
+        self, machine: Machine, folder: str, notes: Notes, *, several: bool = False
+    ) -> None:
         self.several = several
         self.machine = machine
         self.folder = folder
