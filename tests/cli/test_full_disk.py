@@ -98,14 +98,14 @@ def test_what_the_program_logs_is_a_line_and_its_traceback_is_for_those_who_ask(
     """Whatever of the engine says a warning with where it happened: a person is spared that."""
     code = (
         "import logging, sys\n"
-        "from bridle.cli.turn import run\n"
+        "from bridle.cli.event_loop import run_async\n"
         "async def work():\n"
         "    try:\n"
         "        1 / 0\n"
         "    except ZeroDivisionError:\n"
         "        logging.getLogger('bridle.x').warning('it %s\\nbroke', 'all', exc_info=True)\n"
         "    return 0\n"
-        "sys.exit(run(work()))\n"
+        "sys.exit(run_async(work()))\n"
     )
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, env=bridle.environ, capture_output=True, text=True)

@@ -40,13 +40,13 @@ def command(**flags: Any) -> int:
     The editor starts this, and names the folders to work on. Sessions are kept as always:
     `bridle sessions` lists them, and another terminal can answer what is asked.
     """
+    from bridle.cli.event_loop import run_async
     from bridle.cli.failure import complain
     from bridle.cli.setup import Setup
-    from bridle.cli.turn import run
 
     if sys.stdin is not None and sys.stdin.isatty():
         complain("this is for an editor to start, and waits for one to speak", "Ctrl-D ends it.")
-    return run(_serve(EditorsHost(flags, Setup(flags))))
+    return run_async(_serve(EditorsHost(flags, Setup(flags))))
 
 
 command.params = [one for one in command.params if one.name not in _UNFIT]
@@ -56,7 +56,7 @@ async def _serve(host: "EditorsHost") -> int:
     import asyncio
     import signal
 
-    from bridle.cli.turn import ENDING, on_signals
+    from bridle.cli.event_loop import END_SIGNALS, on_signals
     from bridle.distribution import install_hint
     from bridle.errors import MissingExtra
     from bridle.server.pipes import take_pipes
@@ -73,7 +73,7 @@ async def _serve(host: "EditorsHost") -> int:
     agent = EditorsAgent(Lines(*take_pipes()), host)
     serving = asyncio.ensure_future(agent.serve())
     try:
-        with on_signals(serving.cancel, signal.SIGINT, *ENDING):
+        with on_signals(serving.cancel, signal.SIGINT, *END_SIGNALS):
             await asyncio.wait([serving])
             await agent.close()
     finally:
@@ -98,9 +98,9 @@ class EditorsHost:
     @property
     def person(self) -> str:
         """In whose name prompts and answers are recorded."""
-        from bridle.cli.words import person
+        from bridle.cli.user_input import user_name
 
-        return person()
+        return user_name()
 
     @property
     def modes(self) -> "tuple[Mode, ...]":

@@ -256,7 +256,7 @@ def _line(text: str) -> str:
 
 def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -> str:
     """Post it; who holds the session, if anybody does."""
-    from bridle.cli.words import person
+    from bridle.cli.user_input import user_name
     from bridle.protocols.store import InboxMessage
     from bridle.runtime.inbox_client import deliver, new_letter
     from bridle.stores.locks import describe_owner
@@ -265,7 +265,7 @@ def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -
     letter = InboxMessage(
         new_letter(),
         "answer",
-        by or person(),
+        by or user_name(),
         call_id=asked.call.id,
         shown=asked.shown,
         allowed=given.allowed,

@@ -17,7 +17,7 @@ from bridle.cli.lines import Lines
 from bridle.cli.question import choices, has_rule, question, to_answer
 from bridle.cli.screen import Screen
 from bridle.cli.style import Paint
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.config import state_folder
 from bridle.config.paths import policy_file
 from bridle.errors import AgentError, UnknownApproval
@@ -60,9 +60,9 @@ class Asker:
             kin = self._kin(asked)
             found = await self._together(kin) if len(kin) > 1 else None
             if found is None:
-                return replace(await self._alone(asked), by=person())
+                return replace(await self._alone(asked), by=user_name())
             await self._spread(kin[1:], found[1:])
-            return replace(found[0], by=person())
+            return replace(found[0], by=user_name())
 
     async def _alone(self, asked: ApprovalAsked) -> Answer:
         """One question, until there is an answer to it."""
@@ -117,7 +117,7 @@ class Asker:
         assert self.session is not None
         for asked, answer in zip(kin, answers, strict=True):
             try:
-                await self.session.answer(asked.call.id, answer, shown=asked.shown, by=person())
+                await self.session.answer(asked.call.id, answer, shown=asked.shown, by=user_name())
             except UnknownApproval as error:
                 self.screen.line(self.screen.paint.dim(f"  {flat(error.message)}"))
 

@@ -34,7 +34,7 @@ def command(target: str, session: str | None, **flags: Any) -> int:
     Exit codes: 0 left, 1 failed, 2 usage, 130 ended by a signal.
     """
     from bridle.cli.attaching import attach, attach_here
-    from bridle.cli.turn import run
+    from bridle.cli.event_loop import run_async
 
     if session is not None and "://" not in target:
         raise click.UsageError(f"{target!r} is no URL, so that there is no place for {session!r}")
@@ -43,8 +43,8 @@ def command(target: str, session: str | None, **flags: Any) -> int:
 
         return on_screen(target, session or "", flags)
     if "://" in target:
-        return run(attach(target, session or "", flags))
-    return run(attach_here(target, flags))
+        return run_async(attach(target, session or "", flags))
+    return run_async(attach_here(target, flags))
 
 
 def _is_for_the_screen(flags: dict[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import click
 
 from bridle.cli.asking import Asker
+from bridle.cli.event_loop import END_SIGNALS, on_signals
 from bridle.cli.failure import DONE, INTERRUPTED
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.lines import Lines
@@ -19,9 +20,8 @@ from bridle.cli.room import Room, show
 from bridle.cli.screen import Screen
 from bridle.cli.serve import server_folder
 from bridle.cli.talk import Repl
-from bridle.cli.turn import ENDING, on_signals
+from bridle.cli.user_input import user_name
 from bridle.cli.whereabouts import own_address
-from bridle.cli.words import person
 from bridle.client import Client, RemoteSession
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAsked
@@ -66,7 +66,7 @@ async def attach_here(start: str, flags: dict[str, Any]) -> int:
         held = await opened(client, found.id, watch=flags["watch"])
         if held.is_watched:
             return await watch(looked(held.session), screen)
-        mine = held._replace(name=person())  # here it is known by that name
+        mine = held._replace(name=user_name())  # here it is known by that name
         return await _talk(client, mine, Asker(Lines(), screen), teller)
 
 
@@ -126,7 +126,7 @@ async def watch(one: Looked, screen: Screen) -> int:
     def enough() -> None:
         seeing.cancel()
 
-    with on_signals(enough, signal.SIGINT), on_signals(leave, *ENDING):
+    with on_signals(enough, signal.SIGINT), on_signals(leave, *END_SIGNALS):
         await asyncio.wait([seeing])
     if not seeing.cancelled():
         seeing.result()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from bridle.cli.told import tell, tell_json
-from bridle.cli.words import check_text, person
+from bridle.cli.user_input import check_text, user_name
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def rewind(session_id: str, to: int | None, turns: int | None, as_json: bool) ->
     folder = session_folder()
     found = find_session(folder, session_id)
     place = back(folder.read(found.id), turns) if turns is not None else to or 0
-    take(found, lambda session: session.rewind(place, by=person()))
+    take(found, lambda session: session.rewind(place, by=user_name()))
     if as_json:
         tell_json({"id": found.id, "to": place})
         return

@@ -34,10 +34,10 @@ def command(**flags: Any) -> int:
             "Use `bridle repl`, or `bridle run` for one prompt."
         )
     if not is_installed():
+        from bridle.cli.event_loop import run_async
         from bridle.cli.talk import own_repl
-        from bridle.cli.turn import run
 
-        return run(own_repl({**flags, "quiet": False}).talk())
+        return run_async(own_repl({**flags, "quiet": False}).talk())
     with curtain_for(flags.get("theme")) as curtain:
         gc.disable()  # as long as it opens; see `run_screen`
         from bridle.tui.lean import import_textual

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bridle.cli.hearing import ENDING, on_signals
+from bridle.cli.event_loop import END_SIGNALS, on_signals
 from bridle.tui.app import BridleApp
 from bridle.tui.late import read_all
 
@@ -91,7 +91,7 @@ def _collected(opening: "Callable[[], House]") -> "House":
 
 async def _run(app: BridleApp) -> Outcome:
     """To the end. A terminal that is closed may say so twice; the session is settled once."""
-    with on_signals(_leaving, *ENDING):
+    with on_signals(_leaving, *END_SIGNALS):
         return await _shown(app)
 
 
@@ -104,7 +104,7 @@ async def _shown(app: BridleApp) -> Outcome:
     failure: BaseException | None = None
     try:
         interrupts = on_signals(app.interrupt, signal.SIGINT)
-        with interrupts, on_signals(app.send_away, *ENDING):
+        with interrupts, on_signals(app.send_away, *END_SIGNALS):
             code = await app.run_async() or DONE
     except Exception as error:
         failure = error

@@ -22,10 +22,10 @@ from bridle.cli.chat_server_secret import (
     named_database,
     secret_of,
 )
+from bridle.cli.event_loop import END_SIGNALS, on_signals, run_async
 from bridle.cli.failure import INTERRUPTED
 from bridle.cli.serving_log import logged
 from bridle.cli.style import paint_for
-from bridle.cli.turn import ENDING, on_signals, run
 from bridle.errors import ConfigError
 from bridle.workspace.text import flat
 
@@ -50,7 +50,7 @@ def serve(flags: dict[str, Any]) -> int:
         setup = setup_of(flags, url)
         if not (flags["demo"] or flags["app"]):
             check_model(flags["model"])
-        return run(_serve(flags, setup))
+        return run_async(_serve(flags, setup))
 
 
 def _database(flags: dict[str, Any]) -> AbstractContextManager[str]:
@@ -132,7 +132,7 @@ async def _lived(serving: "Crew | ChatServing", setup: "ChatSetup", flags: dict[
             os._exit(INTERRUPTED)  # what was accepted is in the database
         asked.set()
 
-    with on_signals(pulled, signal.SIGINT, *ENDING):
+    with on_signals(pulled, signal.SIGINT, *END_SIGNALS):
         waiting = asyncio.ensure_future(asked.wait())
         try:
             if await _first(asyncio.ensure_future(serving.start()), waiting):

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
+from bridle.cli.event_loop import END_SIGNALS, on_signals
 from bridle.cli.serving_log import logged
-from bridle.cli.turn import ENDING, on_signals
 from bridle.errors import AgentError
 from bridle.server.chatting.life import ChatServing
 from bridle.server.chatting.opening import ChatSetup, server_of
@@ -36,7 +36,7 @@ class Up(msgspec.Struct, frozen=True):
 async def work(setup: ChatSetup, listening: socket.socket) -> int:
     """Until it is told to stop."""
     asked = asyncio.Event()
-    with on_signals(asked.set, *ENDING):
+    with on_signals(asked.set, *END_SIGNALS):
         serving = ChatServing(server_of(setup), listening)
         await serving.start()
         _settle()

@@ -58,16 +58,16 @@ def command(**flags: Any) -> int:
     with the secret that both sides have. With --user it is one person's own server instead: any
     MCP client can use it, for that person's tasks alone.
     """
-    from bridle.cli.turn import run
+    from bridle.cli.event_loop import run_async
 
-    return run(_serve(flags))
+    return run_async(_serve(flags))
 
 
 async def _serve(flags: dict[str, Any]) -> int:
     import asyncio
     import signal
 
-    from bridle.cli.turn import ENDING, on_signals
+    from bridle.cli.event_loop import END_SIGNALS, on_signals
 
     seal, bound = _vouched(flags)
     tools, close = await asyncio.to_thread(_tools, flags)
@@ -78,7 +78,7 @@ async def _serve(flags: dict[str, Any]) -> int:
         way = _over_http(server, flags["port"], seal.token, shown=bound is not None)
     serving = asyncio.ensure_future(way)
     try:
-        with on_signals(serving.cancel, signal.SIGINT, *ENDING):
+        with on_signals(serving.cancel, signal.SIGINT, *END_SIGNALS):
             await asyncio.wait([serving])
     finally:
         serving.cancel()

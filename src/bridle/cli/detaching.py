@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
+from bridle.cli.event_loop import run_async
 from bridle.cli.images import load_image
 from bridle.cli.setup import Setup
 from bridle.cli.style import paint_for
 from bridle.cli.supervising import ensure, note_session, supervisor_for
-from bridle.cli.turn import run
 from bridle.messages import Part, Text
 from bridle.policy import Mode
 from bridle.server import check_installed
@@ -41,7 +41,7 @@ def detach(text: str, flags: dict[str, Any]) -> int:
     setup = Setup(flags)  # what cannot work is said now, and not into a log
     if setup.agent == "loop":
         setup.provider()
-    return run(_detach((*images, Text(text)), flags, setup))
+    return run_async(_detach((*images, Text(text)), flags, setup))
 
 
 async def _detach(parts: tuple[Part, ...], flags: dict[str, Any], setup: Setup) -> int:

@@ -11,8 +11,9 @@ from contextlib import AbstractAsyncContextManager, suppress
 from msgspec.structs import replace
 
 from bridle.cli.event_lines import StepCounter
-from bridle.cli.turn import Show, holding_reins
-from bridle.cli.words import person
+from bridle.cli.event_loop import interrupt_on_signals
+from bridle.cli.turn import Show
+from bridle.cli.user_input import user_name
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionError, SessionLocked
 from bridle.events import (
@@ -64,7 +65,6 @@ class Elsewhere:
         self._begun = ""  # the text that the newest reply continues
         self._used = ExecutionMetrics()
         self.hint = ""
-        self.stopped = ""
         self.steps = StepCounter()
 
     async def play(self, parts: tuple[Part, ...], hold: Hold) -> TurnResult:
@@ -73,10 +73,10 @@ class Elsewhere:
         `hold` takes the session up, as a holder that does what its letters say.
         """
         seen = head_of(self._folder, self._id).seq
-        with self._folder.reader(self._id, seen) as log, holding_reins(self._pull):
+        with self._folder.reader(self._id, seen) as log, interrupt_on_signals(self._pull):
             kept = parts if any(not isinstance(part, Text) for part in parts) else ()
             text = "".join(part.text for part in parts if isinstance(part, Text))
-            sent = InboxMessage(self._letter, "send", person(), text, kept, when="queue")
+            sent = InboxMessage(self._letter, "send", user_name(), text, kept, when="queue")
             deliver(self._folder, self._id, sent)
             if holder := describe_owner(self._path):
                 self._say(f"sent to {holder}, which holds the session")
@@ -139,7 +139,7 @@ class Elsewhere:
             self._say("the prompt stays in the queue; nothing was stopped")
             return False
         with suppress(AgentError):
-            deliver(self._folder, self._id, InboxMessage(new_letter(), "interrupt", person()))
+            deliver(self._folder, self._id, InboxMessage(new_letter(), "interrupt", user_name()))
         return True
 
     def _take(self, record: Record) -> TurnEnded | None:
@@ -155,7 +155,6 @@ class Elsewhere:
                 self._begun = "" if calls or not self._cut else self._begun + self._text
                 self._text = message.content if message is not None else ""
                 self._cut = reason == "max_tokens" and not calls
-                self.stopped = reason
             case UsageReported(usage=usage, cost=cost):
                 self._used = self._used.plus(usage, cost)
             case CallIntended():

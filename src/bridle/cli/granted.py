@@ -133,7 +133,7 @@ def revoke(name: str | None, every: bool, by: str | None, as_json: bool) -> None
     if bool(name) == every:
         raise click.UsageError("name a grant or a session, or say --all")
     from bridle.cli.find import session_folder
-    from bridle.cli.words import person
+    from bridle.cli.user_input import user_name
 
     folder = session_folder()
     found = list(standing(folder, folder.sessions()))
@@ -141,7 +141,7 @@ def revoke(name: str | None, every: bool, by: str | None, as_json: bool) -> None
         found = _matching(found, name)
     for session in {one.session.id: one.session for one in found}.values():
         mine = [one.grant.id for one in found if one.session.id == session.id]
-        _take_back(folder, session, mine, by or person())
+        _take_back(folder, session, mine, by or user_name())
     if as_json:
         tell_json([_named(one) for one in found])
         return

@@ -19,7 +19,7 @@ from bridle.cli.house_here_moving import Moving
 from bridle.cli.house_here_words import overheard, plainly
 from bridle.cli.setup import Setup
 from bridle.cli.taking import fork_session, pieces_of, write_private
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.config import state_folder
 from bridle.config.trust import Trust, command_files
 from bridle.errors import AgentError, SessionBusy, SessionError
@@ -56,7 +56,7 @@ class OwnHouse(Moving):
     @property
     def me(self) -> str:
         """Who sits here."""
-        return person()
+        return user_name()
 
     @property
     def model(self) -> str:
@@ -129,12 +129,12 @@ class OwnHouse(Moving):
         folder, name = self.setup.folder, self.session.id
         with plainly():
             place = await asyncio.to_thread(lambda: back(folder.read(name), turns))
-        await self.session.rewind(place, by=person())
+        await self.session.rewind(place, by=user_name())
         return place
 
     async def change_mode(self, mode: Mode) -> None:
         """What may run without asking, from the next call on; shown as soon as it holds."""
-        await self.session.set_mode(mode, by=person())
+        await self.session.set_mode(mode, by=user_name())
 
     async def sessions(self, query: str = "", limit: int = 200) -> tuple[Listed, ...]:
         """The newest sessions that fit, and what each does."""
@@ -255,7 +255,7 @@ class OwnHouse(Moving):
 
     async def answer(self, session_id: str, asked: ApprovalAsked, answer: Answer) -> None:
         """Answer a question of any session; the first answer wins."""
-        call, shown, by = asked.call.id, asked.shown, answer.by or person()
+        call, shown, by = asked.call.id, asked.shown, answer.by or user_name()
         if (session := self.get_open(session_id)) is not None:
             await session.answer(call, answer, shown=shown, by=by)
         elif session_id == self.session.id:

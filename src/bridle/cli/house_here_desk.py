@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.cli.changing import take
 from bridle.cli.find import find_session
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.config import Settings
 from bridle.engine.engine import Engine
 from bridle.engine.session import Session
@@ -102,7 +102,7 @@ class Desk:
                 "and was not deleted",
                 hint="Stop it there first.",
             )
-        await self.sessions_of_all.delete(session_id, person())
+        await self.sessions_of_all.delete(session_id, user_name())
 
     async def search(self, words: str, limit: int) -> tuple[Found, ...]:
         """Where that was said."""
@@ -139,7 +139,7 @@ class Desk:
 
         wanted = Undo(shown.turn, shown.token, "overwrite")
         if isinstance(session, Session):
-            await self.sessions_of_all.undo_in(session, wanted, person())
+            await self.sessions_of_all.undo_in(session, wanted, user_name())
             return
         from bridle.client import RemoteSession, Undoing  # it takes long to load
 
@@ -147,7 +147,7 @@ class Desk:
             undoing = Undoing(turn=shown.turn, token=shown.token)
             await session.undo(undoing, clashes="overwrite")
         else:
-            await self.sessions_of_all.undo(session.id, wanted, person())
+            await self.sessions_of_all.undo(session.id, wanted, user_name())
 
     async def models(self, chosen: str) -> tuple[Named, ...]:
         """The models that are known here."""

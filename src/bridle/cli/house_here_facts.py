@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
 
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
 from bridle.engine.session import Session
@@ -56,7 +56,7 @@ async def narrow(session: Conversation, money: float) -> None:
             "that is not an amount of money", hint="Enter an amount in dollars, for example 2.50."
         )
     if isinstance(session, Session):
-        await session.lower_limits(replace(session.limits, session_money=money), by=person())
+        await session.lower_limits(replace(session.limits, session_money=money), by=user_name())
         return
     from bridle.client import RemoteSession  # it takes long to load
 

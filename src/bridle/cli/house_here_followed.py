@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.client.endings import Endings
 from bridle.engine.history import History
 from bridle.errors import AgentError, SessionClosed, SessionError
@@ -108,7 +108,7 @@ class Followed:
         plain = all(isinstance(one, Text) for one in parts)
         text = "".join(one.text for one in parts if isinstance(one, Text)) if plain else ""
         chat = Chat(text, () if plain else parts, when=when)
-        turn = (await self._desk.send(self.id, chat, person())).turn
+        turn = (await self._desk.send(self.id, chat, user_name())).turn
         await self._until(lambda: self.history.turn >= turn)
         return turn
 
@@ -124,7 +124,7 @@ class Followed:
     async def interrupt(self, *, by: str = "me") -> None:
         """End the running turn, and come back when it has ended."""
         turn = self.turn
-        await self._desk.interrupt(self.id, person())
+        await self._desk.interrupt(self.id, user_name())
         if turn:
             await self._until(lambda: self.turn != turn)
 
@@ -140,7 +140,7 @@ class Followed:
         from bridle.server.views import Resume
 
         if self.is_parked and not self.history.pending:
-            await self._desk.resume(self.id, Resume(), person())
+            await self._desk.resume(self.id, Resume(), user_name())
         waiting = min((one.turn for one in self.history.waiting.values()), default=0)
         if not (turn := self.turn or waiting):
             raise SessionError(f"session {self.id} has nothing to resume", hint="Send it a prompt.")
@@ -157,26 +157,26 @@ class Followed:
     async def _change(self, **given: str) -> None:
         from bridle.server.views import Change
 
-        seen = await self._desk.change(self.id, Change(**given), person())  # type: ignore[arg-type]
+        seen = await self._desk.change(self.id, Change(**given), user_name())  # type: ignore[arg-type]
         await self._until(lambda: self.seq >= seen.seq)
 
     async def rewind(self, to: int, *, by: str = "me") -> None:
         """Make the conversation again what it was at record `to`. Raise `SessionLocked`."""
         from bridle.server.views import Rewind
 
-        seen = await self._desk.rewind(self.id, Rewind(to), person())
+        seen = await self._desk.rewind(self.id, Rewind(to), user_name())
         await self._until(lambda: self.seq >= seen.seq)
 
     async def compact(self, *, by: str = "me") -> bool:
         """Shorten the conversation now. Raise `SessionLocked` while another holds it."""
         before = len(self.history.transcript)
-        seen = await self._desk.compact(self.id, person())
+        seen = await self._desk.compact(self.id, user_name())
         await self._until(lambda: self.seq >= seen.seq)
         return len(self.history.transcript) < before
 
     async def withdraw(self, prompt: int, *, by: str = "me") -> None:
         """Take back a prompt that waits. Raise `SessionLocked` while another holds it."""
-        await self._desk.withdraw(self.id, prompt, person())
+        await self._desk.withdraw(self.id, prompt, user_name())
         await self._until(lambda: prompt not in self.history.waiting)
 
     async def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:

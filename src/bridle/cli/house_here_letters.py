@@ -7,7 +7,7 @@ on; any other keeps the answer in its inbox until somebody takes it up. Nothing 
 import asyncio
 from typing import TYPE_CHECKING
 
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import Answer
@@ -22,7 +22,7 @@ async def answer_elsewhere(
     desk: "Desk", session_id: str, asked: ApprovalAsked, answer: Answer
 ) -> None:
     """Have the answer count. Raise `UnknownApproval` and what says whose answer was first."""
-    by = answer.by or person()
+    by = answer.by or user_name()
     pid = await asyncio.to_thread(owner_pid, desk.path(session_id))
     if pid is not None:
         from bridle.server.views import ApprovalAnswer

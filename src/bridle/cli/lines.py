@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from bridle.cli.words import LARGEST
+from bridle.cli.user_input import MAX_BYTES
 
 
 class Lines:
@@ -65,8 +65,8 @@ class Lines:
             data = b""
         self._held += data
         self._ended = not data
-        if len(self._held) > 2 * LARGEST:
-            raise click.UsageError(f"a line is longer than {LARGEST:,} bytes")
+        if len(self._held) > 2 * MAX_BYTES:
+            raise click.UsageError(f"a line is longer than {MAX_BYTES:,} bytes")
 
     async def _more(self) -> None:
         """Until something was read and it is ours to look at."""

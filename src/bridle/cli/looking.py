@@ -35,7 +35,7 @@ def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
     """
     from bridle.cli.find import find_session, session_folder
     from bridle.cli.story import Story, heading
-    from bridle.cli.words import person
+    from bridle.cli.user_input import user_name
     from bridle.stores.locks import describe_owner
 
     folder = session_folder()
@@ -52,7 +52,7 @@ def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
     records = _some_records(folder, found.id, found.size)
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
     _echo(heading(found, str(folder.path(found.id)), paint))
-    story = Story(paint, width, thinking=thinking, me=person())
+    story = Story(paint, width, thinking=thinking, me=user_name())
     last = 0
     for record in records:
         last = record.seq

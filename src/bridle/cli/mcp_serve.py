@@ -53,8 +53,8 @@ def serve(**flags: Any) -> int:
     Tasks run in the workspace, with the rules, the limits and at most the mode given here. What
     they may not do by themselves waits for a person (`bridle approvals`).
     """
+    from bridle.cli.event_loop import run_async
     from bridle.cli.setup import Setup
-    from bridle.cli.turn import run
 
     setup = Setup(flags)
     if setup.settings.mode == "auto":
@@ -64,7 +64,7 @@ def serve(**flags: Any) -> int:
         )
     if (flags["port"] or flags["token_file"]) and not flags["http"]:
         raise click.UsageError("--port and --token-file go with --http")
-    return run(_serve(setup, flags))
+    return run_async(_serve(setup, flags))
 
 
 serve.params = [one for one in serve.params if one.name not in _UNFIT]
@@ -74,7 +74,7 @@ async def _serve(setup: "Setup", flags: dict[str, Any]) -> int:
     import asyncio
     import signal
 
-    from bridle.cli.turn import ENDING, on_signals
+    from bridle.cli.event_loop import END_SIGNALS, on_signals
 
     tasks, server = _assembled(setup, answers=flags["allow_answers"])
     way = _over_http(server, tasks, flags) if flags["http"] else _over_pipes(server, tasks)
@@ -85,7 +85,7 @@ async def _serve(setup: "Setup", flags: dict[str, Any]) -> int:
         serving.cancel()
 
     try:
-        with on_signals(leave, signal.SIGINT, *ENDING):
+        with on_signals(leave, signal.SIGINT, *END_SIGNALS):
             await asyncio.wait([serving])
             await tasks.close()
     finally:

@@ -72,7 +72,7 @@ async def carry_on(
         return result
     over = [one.event.turn for one in news if isinstance(one.event, TurnEnded | TurnParked)]
     try:
-        return await watch.see(over[-1]) if over else nothing_left(session.id)
+        return await watch.wait(over[-1]) if over else nothing_left(session.id)
     except SessionError:  # it was another process that ran it
         return nothing_left(session.id)
 

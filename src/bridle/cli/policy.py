@@ -67,7 +67,7 @@ def explain(text: str | None, as_json: bool, **flags: Any) -> int:
     writes one decision per line. Nothing is run.
     """
     from bridle.cli.policy_explain import answer_lines, explain_call, json_call
-    from bridle.cli.words import check_text
+    from bridle.cli.user_input import check_text
     from bridle.config import load_settings
     from bridle.runtime.dry_run import DryRun
 

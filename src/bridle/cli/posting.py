@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bridle.cli.told import tell, tell_json
-from bridle.cli.words import person, prompt_of
+from bridle.cli.user_input import read_prompt, user_name
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
@@ -36,7 +36,7 @@ def send(
     If a process holds the session it takes the prompt at once; otherwise the prompt waits for the
     next one that takes the session up. Nothing is waited for here.
     """
-    text = prompt_of(prompt, 'bridle sessions send ID "and then the tests"')
+    text = read_prompt(prompt, 'bridle sessions send ID "and then the tests"')
     from bridle.cli.find import find_session, session_folder
     from bridle.protocols.store import InboxMessage
     from bridle.runtime.inbox_client import deliver, new_letter
@@ -45,7 +45,7 @@ def send(
     folder = session_folder()
     found = find_session(folder, session_id)
     holder = describe_owner(folder.path(found.id))
-    letter = InboxMessage(new_letter(), "send", by or person(), text, when=when)  # type: ignore[arg-type]  # click has checked it
+    letter = InboxMessage(new_letter(), "send", by or user_name(), text, when=when)  # type: ignore[arg-type]  # click has checked it
     deliver(folder, found.id, letter)
     if as_json:
         tell_json({"id": found.id, "letter": letter.id, "when": when, "holder": holder})
@@ -75,9 +75,9 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
     found = find_session(folder, session_id)
     holder = describe_owner(folder.path(found.id))
     if not holder:
-        _end(found, by or person(), as_json=as_json)
+        _end(found, by or user_name(), as_json=as_json)
         return
-    letter = InboxMessage(new_letter(), "interrupt", by or person())
+    letter = InboxMessage(new_letter(), "interrupt", by or user_name())
     deliver(folder, found.id, letter)
     if as_json:
         tell_json({"id": found.id, "letter": letter.id, "holder": holder})

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from bridle.cli.asking import Asker
 from bridle.cli.screen import Screen
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked, TurnEnded, TurnParked
 from bridle.protocols.session import Conversation
@@ -83,7 +83,7 @@ class Questions:
                     return  # others were faster
                 try:
                     await self._session.answer(
-                        asked.call.id, answer, shown=asked.shown, by=person()
+                        asked.call.id, answer, shown=asked.shown, by=user_name()
                     )
                     return
                 except AgentError as error:

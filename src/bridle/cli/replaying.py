@@ -135,8 +135,8 @@ def _run(
 def _replay(
     past: "RecordedSession", source: "Path", scratch: "Path", *, unasked: bool, as_json: bool
 ) -> int:
+    from bridle.cli.event_loop import run_async
     from bridle.cli.progress import progress, size_of
-    from bridle.cli.turn import run
     from bridle.runtime.replay import copy_folder
 
     target = scratch / "workspace"
@@ -147,7 +147,7 @@ def _replay(
     said = f"{quantity(copied.files, 'file')} ({size_of(copied.size)}) copied from {source}{left}"
     click.echo(paint_for(sys.stderr).dim(plain(said)), err=True)
     turns: list[ReplayedTurn] = []
-    code = run(_play(past, target, turns, unasked=unasked, quiet=as_json))
+    code = run_async(_play(past, target, turns, unasked=unasked, quiet=as_json))
     if as_json:
         import msgspec
 

@@ -11,11 +11,10 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from bridle.cli.asking import Asker
-from bridle.cli.ending import tell_ending, tell_unasked, tell_use
 from bridle.cli.event_lines import letter_line
 from bridle.cli.questions import Questions
 from bridle.cli.screen import Screen
-from bridle.cli.turn import Watch
+from bridle.cli.turn import Watch, tell_end
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionError
 from bridle.events import ApprovalAsked, PromptReceived
@@ -84,7 +83,7 @@ class Room:
         """One turn; what a parked one asks comes first."""
         if self._questions is None:
             await self.carry_on()
-            self._tell(await self._watch.play(text))
+            self._tell(await self._watch.send(text))
             return
         self._sent.append(" ".join(text.split()))
         if self.session.is_parked:
@@ -92,7 +91,7 @@ class Room:
         await self._heard(self._play(text))
 
     async def _play(self, text: str) -> None:
-        self._tell(await self._watch.play(text))
+        self._tell(await self._watch.send(text))
 
     async def carry_on(self) -> None:
         """What was left behind in this session, if anything was: its questions come up here."""
@@ -114,7 +113,7 @@ class Room:
         """Wait a little until what was done has come back and stands on the screen."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_SOON):
-                await self._watch.reached(self.session.seq)
+                await self._watch.wait_for_record(self.session.seq)
 
     async def tell_waiting(self) -> None:
         """Say so where other sessions ask something, once for each number of questions."""
@@ -162,9 +161,14 @@ class Room:
             await asyncio.wait([working, unheard, leaving])
 
     def _tell(self, result: TurnResult) -> None:
-        tell_ending(result, self._watch, self.screen, "Say how to go on.")
-        tell_unasked(result, self.house.mode)
-        tell_use(result, self._watch, self.screen)
+        tell_end(
+            result,
+            self.screen,
+            mode=self.house.mode,
+            hint=self._watch.hint,
+            steps=self._watch.steps.count,
+            again="Say how to go on.",
+        )
 
     async def _previewed(self, asked: ApprovalAsked) -> str:
         lines = await self.house.preview_rule(self.session.id, asked)

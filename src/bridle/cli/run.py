@@ -1,6 +1,7 @@
 """`bridle run`: one prompt, one turn, one exit code. Standard output holds the answer alone.
 
-The options and the prompt; what runs the turn is imported once there is one to run.
+The options, and the prompt from arguments and standard input. What runs the turn is imported once
+there is one to run.
 """
 
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import click
 
 from bridle.cli.options import turn_options
-from bridle.cli.words import below, piped, prompt_of, read_all
+from bridle.cli.user_input import read_piped, read_prompt, read_stdin
 
 _EXAMPLE = 'bridle run "fix the failing test"'
 
@@ -55,25 +56,30 @@ def command(prompt: tuple[str, ...], **flags: Any) -> int:
     Exit codes: 0 done, 1 failed, 2 usage, 3 permission needed, 4 a limit reached, 5 no
     model or no key for it, 6 the answer cut off, 130 interrupted.
     """
-    text = _words(prompt, flags, again=flags["go_on"] or flags["resume"] is not None)
+    text = _read_text(prompt, flags)
     if flags["detach"]:
         from bridle.cli.detaching import detach
 
         return detach(text, flags)
-    from bridle.cli.once import run_once
+    from bridle.cli.event_loop import run_async
+    from bridle.cli.prompt_run import PromptRun
 
-    return run_once(text, flags)
+    return run_async(PromptRun(text, flags).run())
 
 
-def _words(prompt: tuple[str, ...], flags: dict[str, Any], *, again: bool) -> str:
-    """The prompt with what is on standard input; none if an earlier session is to go on by itself.
+def _read_text(prompt: tuple[str, ...], flags: dict[str, Any]) -> str:
+    """Return the prompt with what is on standard input; empty to resume an earlier session as is.
 
-    Where questions are put to standard input, answers are read from there and nothing else.
+    With `--on-ask prompt`, standard input has answers and nothing else.
     """
-    quiet, asks = flags["quiet"] or flags["as_json"], flags["on_ask"] == "prompt"
-    if not prompt and again:
-        return "" if asks else piped(quiet=True).strip()
+    has_answers = flags["on_ask"] == "prompt"
+    if not prompt and (flags["go_on"] or flags["resume"] is not None):
+        return "" if has_answers else read_piped(quiet=True).strip()
     if len(prompt) > 1 and prompt[-1] == "-":
-        return below(prompt_of(prompt[:-1], _EXAMPLE), read_all())
-    text = prompt_of(prompt, _EXAMPLE)
-    return text if asks or prompt in ((), ("-",)) else below(text, piped(quiet=quiet))
+        text, more = read_prompt(prompt[:-1], _EXAMPLE), read_stdin()
+    elif has_answers or prompt in ((), ("-",)):
+        return read_prompt(prompt, _EXAMPLE)
+    else:
+        text = read_prompt(prompt, _EXAMPLE)
+        more = read_piped(quiet=flags["quiet"] or flags["as_json"])
+    return f"{text}\n\n<stdin>\n{more.rstrip()}\n</stdin>" if more.strip() else text

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bridle.cli import event_lines
 from bridle.cli.event_lines import notice_lines, retry_line, trace_line
 from bridle.cli.style import Paint, Wrap, cut, erasing, erasing_above, paint_for, width_of
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.events import (
     AgentActivity,
     ApprovalAnswered,
@@ -64,7 +64,7 @@ class Screen:
         self._thinking = thinking
         self._live = bool(out and out.isatty()) if live is None else live
         self.paint = paint or paint_for(err)
-        self.me = person()  # whose deeds need no name
+        self.me = user_name()  # whose deeds need no name
         self._wrap = Wrap() if self._live and err.isatty() else None
         self.on_asked: Callable[[ApprovalAsked], None] | None = None  # who shows questions in full
         self._held: list[str] = []

@@ -34,7 +34,7 @@ def search(
     Exit codes: 0 found, 1 found nowhere, 2 usage.
     """
     from bridle.cli.find import find_session, session_folder
-    from bridle.cli.words import check_text
+    from bridle.cli.user_input import check_text
     from bridle.stores.search import search as look
 
     text = check_text(" ".join(words), "the words")

@@ -16,6 +16,7 @@ import click
 
 from bridle import __version__
 from bridle.cli.browsing import entrance_file
+from bridle.cli.event_loop import END_SIGNALS, on_signals, run_async
 from bridle.cli.failure import INTERRUPTED, complain
 from bridle.cli.offer import offer_of
 from bridle.cli.opening import FACE, opening
@@ -24,7 +25,6 @@ from bridle.cli.serving_log import logged
 from bridle.cli.setup import Setup
 from bridle.cli.style import paint_for
 from bridle.cli.supervising import identity
-from bridle.cli.turn import ENDING, on_signals, run
 from bridle.cli.whereabouts import recorded
 from bridle.config import Settings, state_folder
 from bridle.errors import ConfigError, MissingKey, MissingModel
@@ -59,7 +59,7 @@ def serve(flags: dict[str, Any]) -> int:
             "with the mode auto everybody who has a token could run anything\n"
             "Choose --mode edits, and allow more by rules; an admin can set it for one session."
         )
-    return run(_serve(flags, setup, _model(setup)))
+    return run_async(_serve(flags, setup, _model(setup)))
 
 
 def _model(setup: Setup) -> str:
@@ -141,7 +141,7 @@ async def stopped(
         again = True
         asked.set()
 
-    with on_signals(pulled, signal.SIGINT, *ENDING):
+    with on_signals(pulled, signal.SIGINT, *END_SIGNALS):
         ended = asyncio.ensure_future(serving.ended())
         waiting = asyncio.ensure_future(asked.wait())
         try:

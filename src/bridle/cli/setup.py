@@ -354,12 +354,12 @@ def _learn(words: str, by: str, root: str) -> None:
     """
     from datetime import datetime
 
-    from bridle.cli.words import person
+    from bridle.cli.user_input import user_name
     from bridle.config.policy import add_rule
 
     today = datetime.now().astimezone().date()
     try:
-        who = person() if by in ("", "me", "approver") else by
+        who = user_name() if by in ("", "me", "approver") else by
         note = f"from an answer by {who}, {today}"
         add_rule(policy_file(os.environ), words, note, root)
     except ConfigError as error:

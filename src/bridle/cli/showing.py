@@ -14,10 +14,11 @@ from pathlib import Path
 from bridle.cli import demo_story
 from bridle.cli.asking import shown_text
 from bridle.cli.event_lines import usage_line
+from bridle.cli.event_loop import run_async
 from bridle.cli.failure import DONE, FAILED, complain
 from bridle.cli.screen import Screen
 from bridle.cli.style import wrapped
-from bridle.cli.turn import Watch, run
+from bridle.cli.turn import Watch
 from bridle.engine.session import Session
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, TurnResult
@@ -30,7 +31,7 @@ def show(*, fast: bool) -> int:
     """Lay the project out in a folder of its own and show it; the exit code."""
     with tempfile.TemporaryDirectory(prefix="bridle-demo-") as folder:
         demo_story.lay_out(Path(folder))
-        return run(Demo(Path(folder), fast=fast).play())
+        return run_async(Demo(Path(folder), fast=fast).play())
 
 
 class Demo:
@@ -55,7 +56,7 @@ class Demo:
             session = await engine.session()
             self._screen.on_asked = lambda asked: self._hear(session, asked)
             async with Watch(session, self._screen.feed) as watch:
-                result = await watch.play(demo_story.PROMPT)
+                result = await watch.send(demo_story.PROMPT)
             self._tell(result, session.log_path)
         return self._verify(result)
 

@@ -10,7 +10,7 @@ from bridle.cli.room import Room
 from bridle.cli.slash_facts import FACTS
 from bridle.cli.slash_reins import REINS
 from bridle.cli.slash_sessions import SESSIONS, Act
-from bridle.cli.words import check_text
+from bridle.cli.user_input import check_text
 from bridle.errors import SessionError
 from bridle.tui.commands import TABLE, Command, command_of, nearest, split
 from bridle.tui.own_commands import prompt_of

@@ -11,7 +11,7 @@ from bridle.cli.room import Room
 from bridle.cli.screen import Screen
 from bridle.cli.sessions import when
 from bridle.cli.style import cut
-from bridle.cli.words import check_text, person
+from bridle.cli.user_input import check_text, user_name
 from bridle.policy import MODES
 from bridle.tui.house import Listed
 from bridle.workspace.text import flat
@@ -97,7 +97,7 @@ async def _rewind(room: Room, rest: str) -> None:
 
 
 async def _compact(room: Room, rest: str) -> None:
-    if not (room.house.is_begun and await room.session.compact(by=person())):
+    if not (room.house.is_begun and await room.session.compact(by=user_name())):
         say(room, "there is nothing to shorten")
 
 

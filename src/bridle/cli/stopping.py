@@ -17,7 +17,7 @@ from bridle.cli.supervising import (
     noted_sessions,
     supervisors,
 )
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.engine.recovery import end_parked
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionError
@@ -90,12 +90,12 @@ def _stop_alone(found: SessionSummary, *, known: bool) -> Stopped:
     if holder := describe_owner(folder.path(found.id)):
         busy = at_work(found.id)
         # also where its log says that it rests: a turn may have begun in this moment
-        deliver(folder, found.id, InboxMessage(new_letter(), "interrupt", person()))
+        deliver(folder, found.id, InboxMessage(new_letter(), "interrupt", user_name()))
         return Stopped(found.id, holder, busy)
 
     async def end(session: Session) -> bool:
         if session.is_parked:
-            for event in end_parked(session.history, person()):
+            for event in end_parked(session.history, user_name()):
                 await session.record(event)
             return True
         return False

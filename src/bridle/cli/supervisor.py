@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from bridle.cli.event_loop import run_async
 from bridle.cli.failure import report
 from bridle.cli.opening import FACE
 from bridle.cli.options import to_settings
 from bridle.cli.serving import room_of, stopped
 from bridle.cli.serving_log import logged
 from bridle.cli.supervising import Supervisor, identity
-from bridle.cli.turn import run
 from bridle.config import load_settings
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def main(folder: str) -> int:
     supervisor = Supervisor(Path(folder))
     try:
         with _locked(supervisor) as free:
-            return run(_serve(supervisor)) if free else 0
+            return run_async(_serve(supervisor)) if free else 0
     except Exception as error:  # the end of the program: whatever it is, it goes into the log
         return report(error)
 

@@ -14,6 +14,7 @@ import click
 
 from bridle import __version__
 from bridle.cli.asking import Asker
+from bridle.cli.event_loop import END_SIGNALS, on_signals
 from bridle.cli.failure import DONE, INTERRUPTED, complain, explain
 from bridle.cli.house_here import OwnHouse
 from bridle.cli.lines import Lines
@@ -21,8 +22,7 @@ from bridle.cli.room import Room
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
 from bridle.cli.slash import obey
-from bridle.cli.turn import ENDING, on_signals
-from bridle.cli.words import check_text
+from bridle.cli.user_input import check_text
 from bridle.errors import AgentError
 from bridle.tui.commands import command_line
 
@@ -61,7 +61,7 @@ class Repl:
 
     async def talk(self) -> int:
         """Until there are no more lines."""
-        with on_signals(self._pulled, signal.SIGINT), on_signals(self._sent_away, *ENDING):
+        with on_signals(self._pulled, signal.SIGINT), on_signals(self._sent_away, *END_SIGNALS):
             return await self._talk()
 
     def _turn_over(self) -> None:
@@ -99,7 +99,7 @@ class Repl:
     async def _close(self, room: Room) -> None:
         """Leave the room. On a signal meanwhile, end the program once all logs are complete."""
         closing, hurry = asyncio.ensure_future(room.leave()), asyncio.Event()
-        with on_signals(hurry.set, signal.SIGINT, *ENDING):
+        with on_signals(hurry.set, signal.SIGINT, *END_SIGNALS):
             waiting = asyncio.ensure_future(hurry.wait())
             await asyncio.wait([closing, waiting], return_when=asyncio.FIRST_COMPLETED)
             waiting.cancel()

@@ -15,7 +15,7 @@ import click
 from bridle.cli.failure import DONE, FAILED, complain
 from bridle.cli.style import Paint, paint_for, plain
 from bridle.cli.told import confirm, tell, tell_json
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.config import state_folder
 from bridle.errors import AgentError, ConfigError, SessionError
 from bridle.workspace.text import quantity
@@ -159,9 +159,9 @@ def _record(done: "Outcome") -> tuple[str, str] | None:
     from bridle.events import Event, TraceEvent, Undone
 
     paths = tuple(one.path for one in done.files)
-    event: Event = Undone(done.turn, person(), paths, done.undo)
+    event: Event = Undone(done.turn, user_name(), paths, done.undo)
     if done.kind == "redo":
-        event = TraceEvent("redo", {"turn": done.turn, "by": person(), "undo": done.undo})
+        event = TraceEvent("redo", {"turn": done.turn, "by": user_name(), "undo": done.undo})
     try:
         take(find_session(session_folder(), done.session), lambda session: session.record(event))
     except AgentError as error:

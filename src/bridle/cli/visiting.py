@@ -9,7 +9,7 @@ from bridle.cli.attaching import known, opened
 from bridle.cli.failure import DONE
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.house_here_words import plainly
-from bridle.cli.words import person
+from bridle.cli.user_input import user_name
 from bridle.client import Client
 from bridle.tui.house_there import FarHouse
 
@@ -72,7 +72,7 @@ def visit_here(start: str) -> Visit:
 
     check_installed()
     found = find_session(session_folder(), start)
-    return Visit(lambda tell: supervised(found.id, tell), found.id, "", person())
+    return Visit(lambda tell: supervised(found.id, tell), found.id, "", user_name())
 
 
 def on_screen(target: str, session: str, flags: dict[str, Any]) -> int:

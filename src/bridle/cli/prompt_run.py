@@ -1,0 +1,242 @@
+"""The work of `bridle run`: one prompt, its turn, its answer and its exit code."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from msgspec.structs import replace
+
+from bridle.cli import failure
+from bridle.cli.asking import Asker
+from bridle.cli.event_lines import json_line, write_json_line
+from bridle.cli.event_loop import interrupt_on_signals
+from bridle.cli.images import load_image
+from bridle.cli.lines import Lines
+from bridle.cli.parked import carry_on, tell_parked
+from bridle.cli.plan_question import is_question, told
+from bridle.cli.screen import Screen
+from bridle.cli.setup import Setup, is_interactive
+from bridle.cli.turn import Watch, tell_end
+from bridle.engine.session import Session
+from bridle.engine.structured_output import AnswerSchema
+from bridle.errors import AgentError, BadReply, ConfigError, SessionLocked
+from bridle.events import ApprovalAsked, ChildEnded
+from bridle.messages import Part, Text
+from bridle.protocols.session import TurnResult
+from bridle.protocols.store import Record
+from bridle.stores.locks import describe_owner
+from bridle.stores.reader import SessionFolder
+from bridle.workspace.text import flat
+
+_EXIT_CODES = {
+    "done": failure.DONE,
+    "interrupted": failure.INTERRUPTED,
+    "budget": failure.BUDGET,
+    "timeout": failure.BUDGET,
+    "max_tokens": failure.CUT,
+    "parked": failure.PERMISSION,
+}
+
+
+class PromptRun:
+    """One call of the command. Without a prompt, what was left behind in the session is resumed."""
+
+    def __init__(self, text: str, flags: dict[str, Any]) -> None:
+        images = [load_image(Path(image)) for image in flags["images"]]
+        path = flags["output_schema"]
+        self._schema = read_schema(Path(path)) if path else None
+        if images and not text:
+            raise click.UsageError("a picture goes with a prompt, and there is none")
+        self._parts: tuple[Part, ...] = (*images, Text(text)) if text else ()
+        self._setup = Setup(flags)
+        self._json: bool = flags["as_json"]
+        self._screen = Screen(
+            None if self._json or self._schema is not None else sys.stdout,
+            sys.stderr,
+            quiet=flags["quiet"] or self._json,
+            thinking=flags["thinking"],
+            paint=self._setup.paint,
+        )
+        prompts = flags["on_ask"] == "prompt" or (flags["on_ask"] is None and is_interactive())
+        self._asker = Asker(Lines(), self._screen) if prompts else None
+        self._on_ask = "park" if flags["on_ask"] == "park" else "deny"
+        self._owns_session = False
+        self._sent_after: int | None = None  # our prompt comes after this record
+        self._children: list[ChildEnded] = []
+
+    async def run(self) -> int:
+        """Run the turn, here or in the process that owns the session; return the exit code."""
+        if (log := self._setup.log) is not None and describe_owner(log):
+            return await self._run_elsewhere()
+        seen = self._setup.seen
+        try:
+            if self._parts:
+                self._screen.answer_aside()  # prompts of others may come first
+            async with self._open() as session, Watch(session, self._show, seen) as watch:
+                return await self._run_here(session, watch, seen)
+        except SessionLocked:
+            if self._owns_session:
+                raise
+            self._screen.answer_here()
+            return await self._run_elsewhere()  # another process was faster; nothing was sent
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Session]:
+        """Open the session here, which takes in its inbox. Raise `SessionLocked`."""
+        provider = self._setup.provider()
+        if self._setup.moved:
+            self._screen.line(self._screen.paint.dim(flat(self._setup.moved)))
+        extra: dict[str, Any] = {"on_ask": self._on_ask}
+        if self._schema is not None:
+            extra["schema"] = self._schema.schema
+        async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
+            session = await self._setup.session(engine)
+            self._owns_session = True
+            if self._asker is not None:
+                self._asker.session = session
+            yield session
+
+    @asynccontextmanager
+    async def _open_for_inbox(self) -> AsyncIterator[Session]:
+        """Open the session here and run the prompts that wait in its inbox, ours among them."""
+        async with self._open() as session:
+            if session.history.waiting and not (session.is_busy or session.is_parked):
+                await session.resume()
+            yield session
+            with interrupt_on_signals(session.interrupt):
+                while session.is_busy:
+                    await session.wait(session.turn)
+
+    async def _run_here(self, session: Session, watch: Watch, seen: int) -> int:
+        before = session.metrics
+        result, is_sent = None, False
+        if not self._parts or session.is_parked or session.is_busy:
+            news = self._setup.folder.read(session.id, seen)
+            result = await carry_on(session, watch, self._asker, news)
+        is_parked = session.is_parked or (result is not None and result.reason == "parked")
+        if self._parts and not is_parked:
+            before, self._sent_after = session.metrics, session.seq
+            result, is_sent = await watch.send(self._parts), True
+        if result is None or result.reason == "parked":
+            tell_parked(session, unsent=bool(self._parts) and not is_sent)
+            return failure.PERMISSION
+        if self._schema is not None and result.ok:
+            result = self._print_answer(result, self._schema)
+        result = replace(result, metrics=session.metrics.since(before))
+        if self._asker is not None:  # a question that met the end of the input was put to nobody
+            unanswered = result.permission_needed + self._asker.unanswered
+            result = replace(result, permission_needed=unanswered)
+        code = self._finish(result, watch.hint, watch.steps.count)
+        while session.is_busy:  # others have sent prompts meanwhile, and were told that they run
+            self._screen.answer_aside()
+            if (await watch.resume()).reason == "interrupted":
+                break
+        return code
+
+    async def _run_elsewhere(self) -> int:
+        """Send the prompt to the process that owns the session, and show its turn."""
+        session_id = self._setup.earlier.id if self._setup.earlier is not None else ""
+        if not self._parts:
+            raise SessionLocked(
+                f"session {session_id} is held by another process, which carries it on",
+                hint=f'Send it a prompt: bridle run --resume {session_id} "…"',
+            )
+        if self._schema is not None:
+            raise click.UsageError("--output-schema cannot be used where another process answers")
+        from bridle.cli.following import Elsewhere
+
+        say = self._screen.paint.dim
+        turn = Elsewhere(
+            self._setup.folder, session_id, self._show, lambda text: self._screen.line(say(text))
+        )
+        result = await turn.play(self._parts, self._open_for_inbox)
+        if result.reason == "parked":
+            failure.complain(
+                "the turn is parked: it waits for answers", "See `bridle approvals list`."
+            )
+            return failure.PERMISSION
+        if not turn.begun:
+            return failure.INTERRUPTED
+        return self._finish(result, turn.hint, turn.steps.count)
+
+    def _finish(self, result: TurnResult, hint: str, steps: int) -> int:
+        """Say how the turn ended, and return the exit code."""
+        parked = parked_children(self._setup.folder, self._children)
+        tell_end(
+            result,
+            self._screen,
+            mode=self._setup.settings.mode,
+            hint=hint,
+            steps=steps,
+            again=f"Go on with: bridle run --resume {result.session_id} …",
+            parked=parked,
+            name=result.session_id,
+        )
+        if parked and result.ok:
+            return failure.PERMISSION
+        if result.permission_needed and result.reason in ("done", "stuck"):
+            return failure.PERMISSION
+        return _EXIT_CODES.get(result.reason, failure.FAILED)
+
+    def _show(self, record: Record) -> None:
+        event = record.event
+        if self._json:
+            write_json_line(json_line(record))
+            sys.stdout.buffer.flush()
+        if self._sent_after is not None and record.seq > self._sent_after:
+            self._sent_after = None
+            self._screen.answer_here()
+        self._screen.feed(record)
+        if isinstance(event, ChildEnded):
+            self._children.append(event)
+        is_unheard = self._asker is None and self._on_ask != "park"  # parked ones are shown later
+        if isinstance(event, ApprovalAsked) and is_unheard and is_question(event):
+            self._screen.line(told(event, self._screen.paint, self._screen.width))
+
+    def _print_answer(self, result: TurnResult, schema: AnswerSchema) -> TurnResult:
+        """Print the value in the answer; the engine has had the agent correct it if necessary."""
+        try:
+            value = schema.fit(result.text)
+        except BadReply as error:  # a turn that was resumed began without this schema
+            return replace(result, reason="failed", detail=error.message, error=error)
+        if not self._json:
+            click.echo(json.dumps(value, ensure_ascii=not sys.stdout.isatty(), indent=2))
+        return result
+
+
+def read_schema(path: Path) -> AnswerSchema:
+    """Read the JSON Schema of `--output-schema`. Raise `ConfigError` or `UsageError`."""
+    try:
+        schema = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        hint = "--output-schema takes the path of a file that holds a JSON Schema."
+        raise click.UsageError(f"{path}: cannot be read: {error.strerror}\n{hint}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}: this is not JSON: {error}", hint="The file has to hold one JSON Schema."
+        ) from None
+    if not isinstance(schema, dict):
+        raise ConfigError(f"{path}: a JSON Schema is an object", hint='Start with {"type": …}.')
+    try:
+        return AnswerSchema(schema)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error.message}", hint="Fix the schema in that file.") from None
+
+
+def parked_children(folder: SessionFolder, ended: Iterable[ChildEnded]) -> list[str]:
+    """Return the sessions that need approval, among these subagents and those below them."""
+    sessions: list[str] = []
+    for child in ended:
+        if child.reason == "parked":
+            sessions.append(child.session_id)
+        try:
+            events = [record.event for record in folder.read(child.session_id, 0)]
+        except AgentError:  # it was deleted since
+            continue
+        sessions += parked_children(folder, (e for e in events if isinstance(e, ChildEnded)))
+    return sessions
