@@ -13,8 +13,8 @@ from bridle.messages import (
     ToolCall,
     ToolOutput,
     Transcript,
-    as_parts,
-    sound,
+    escape_surrogates,
+    to_parts,
     user,
 )
 
@@ -43,8 +43,8 @@ def test_a_call_is_written_with_its_arguments_and_only_if_broken_with_what_came(
 def test_text_and_parts_mix():
     picture = Image(url="http://127.0.0.1/x.png")
     assert user("a", picture) == Message("user", (Text("a"), picture))
-    assert as_parts("a") == (Text("a"),)
-    assert as_parts(["a", Text("b")]) == (Text("a"), Text("b"))
+    assert to_parts("a") == (Text("a"),)
+    assert to_parts(["a", Text("b")]) == (Text("a"), Text("b"))
 
 
 def test_messages_do_not_change():
@@ -53,8 +53,8 @@ def test_messages_do_not_change():
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_sound_text_can_always_be_written_and_good_text_stays(text):
-    found = sound(text)
+def test_escaped_text_can_always_be_written_and_good_text_stays(text):
+    found = escape_surrogates(text)
     found.encode()
     try:
         text.encode()
@@ -121,17 +121,17 @@ def test_a_turn_goes_on_through_everything_that_steers_it_and_through_silence():
 def test_those_that_grew_out_of_one_another_share_their_wires():
     """So that a message is encoded once, not once a request."""
     one = Transcript([user("a")])
-    one.wires["x"] = 1
+    one.encoding_caches["x"] = 1
     two = one.plus(user("b"))
     three = two.plus(user("c"))
-    assert three.wires is two.wires is one.wires
+    assert three.encoding_caches is two.encoding_caches is one.encoding_caches
 
 
 def test_those_that_parted_ways_do_not():
     one = Transcript([user("a")])
     two = one.plus(user("b"))
     other = one.plus(user("c"))
-    assert other.wires is not two.wires
+    assert other.encoding_caches is not two.encoding_caches
     assert (list(two), list(other)) == ([user("a"), user("b")], [user("a"), user("c")])
 
 
@@ -144,11 +144,11 @@ def test_a_transcript_is_handed_back_as_it_is():
         hash(one)
 
 
-def test_what_is_added_apart_is_nobody_elses():
+def test_what_is_added_to_a_copy_is_not_in_the_original():
     one = Transcript([user("a")])
-    other = one.apart().plus(user("x"))
+    other = one.copy().plus(user("x"))
     two = one.plus(user("b"))
-    assert two.wires is one.wires
-    assert other.wires is not one.wires
+    assert two.encoding_caches is one.encoding_caches
+    assert other.encoding_caches is not one.encoding_caches
     assert (list(two), list(other)) == ([user("a"), user("b")], [user("a"), user("x")])
     assert other.turn == Transcript([user("a"), user("x")]).turn

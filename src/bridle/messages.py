@@ -1,4 +1,4 @@
-"""What the model reads and writes: messages of ordered parts, and the transcript that holds them.
+"""What the model reads and writes: messages of ordered parts, and the transcript of a conversation.
 
 Plain values; nothing here performs I/O or knows a vendor.
 """
@@ -12,7 +12,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class Text(Struct, frozen=True, gc=False, tag="text"):
-    """Words."""
+    """Text."""
 
     text: str
 
@@ -34,10 +34,10 @@ class File(Struct, frozen=True, gc=False, tag="file", rename="camel", omit_defau
 
 
 class Thinking(Struct, frozen=True, gc=False, tag="thinking", omit_defaults=True):
-    """What the model thought, and what its vendor needs to take it back.
+    """What the model thought, and what its vendor needs when it is sent back.
 
-    `meta` is the vendor's own: `api` and `model` say whose it is; signature, redacted data,
-    item id and encrypted content are kept word for word.
+    `meta` belongs to the vendor: `api` and `model` say which one; signature, redacted data, item id
+    and encrypted content are kept as they came.
     """
 
     text: str = ""
@@ -45,15 +45,15 @@ class Thinking(Struct, frozen=True, gc=False, tag="thinking", omit_defaults=True
 
 
 def _no_arguments() -> dict[str, Any]:
-    """Not `dict` itself: a call says its arguments in the log even where there are none."""
+    """Not `dict` itself: the log has the arguments of a call even if there are none."""
     return {}
 
 
 class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", omit_defaults=True):
     """The model asks for a tool.
 
-    `broken` is the beginning of arguments that were no JSON object: such a call never runs, and
-    is answered with what is wrong.
+    `broken` is the beginning of arguments that were not a JSON object: such a call never runs, and
+    its result says what is wrong.
     """
 
     id: str
@@ -156,8 +156,8 @@ class Message(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True)
         return tuple(part for part in self.parts if isinstance(part, ToolOutput))
 
 
-def says_something(message: Message) -> bool:
-    """Is there more than thoughts and white space?"""
+def has_content(message: Message) -> bool:
+    """Whether there is more in it than thinking and white space."""
     for part in message.parts:
         if isinstance(part, Text):
             if part.text.strip():
@@ -168,19 +168,19 @@ def says_something(message: Message) -> bool:
 
 
 def user(*parts: str | Part) -> Message:
-    """A message from the person."""
-    return Message("user", as_parts(parts))
+    """Return a message from the person."""
+    return Message("user", to_parts(parts))
 
 
-def as_parts(content: str | Iterable[str | Part]) -> tuple[Part, ...]:
-    """Text, or parts, as parts."""
+def to_parts(content: str | Iterable[str | Part]) -> tuple[Part, ...]:
+    """Return text, or texts and parts, as parts."""
     if isinstance(content, str):
         return (Text(content),)
     return tuple(Text(part) if isinstance(part, str) else part for part in content)
 
 
-def sound(text: str) -> str:
-    """Text that can be written as UTF-8: half of a surrogate pair is written out as an escape."""
+def escape_surrogates(text: str) -> str:
+    """Text that can be written as UTF-8: half of a surrogate pair becomes an escape sequence."""
     if text.isascii():
         return text
     try:
@@ -190,74 +190,71 @@ def sound(text: str) -> str:
     return text
 
 
-class _Shelf:
-    """The storage that transcripts with a common beginning share."""
+class _Storage(Struct, eq=False):
+    """What transcripts with a common beginning share."""
 
-    __slots__ = ("messages", "wires")
-
-    def __init__(self, messages: list[Message]) -> None:
-        self.messages = messages
-        self.wires: dict[str, Any] = {}
+    messages: list[Message]
+    encoding_caches: dict[str, Any] = {}
 
 
 class Transcript(Sequence[Message]):
     """A conversation that only grows: an immutable sequence with a cheap `plus`.
 
-    Transcripts that grew out of one another share a shelf, and on that shelf each wire format
-    keeps what it has encoded already (`wires`): a message is encoded once, not once a request.
-    `turn` is where the turn in progress begins: the last prompt that says something and came when
-    no result waited for the model to do so.
+    Transcripts that grew out of one another share their storage, and with it `encoding_caches`, in
+    which each wire format keeps what it has encoded: a message is encoded once, not once a request.
+    `turn` is where the turn in progress begins: the last prompt that has content and came when the
+    model had no result to answer.
     """
 
-    __slots__ = ("_length", "_looping", "_shelf", "turn")
+    __slots__ = ("_in_tool_loop", "_length", "_storage", "turn")
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._shelf = _Shelf(list(messages))
-        self._length = len(self._shelf.messages)
-        self.turn, self._looping = 0, False
-        for index, message in enumerate(self._shelf.messages):
-            self._turn_at(index, message)
+        self._storage = _Storage(list(messages))
+        self._length = len(self._storage.messages)
+        self.turn, self._in_tool_loop = 0, False
+        for index, message in enumerate(self._storage.messages):
+            self._update_turn(index, message)
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> "Transcript":
-        """The same messages as a transcript; a transcript is handed back as it is."""
+        """The same messages as a transcript; a transcript is returned as it is."""
         return messages if isinstance(messages, Transcript) else cls(messages)
 
     @property
-    def wires(self) -> dict[str, Any]:
-        """What each wire format keeps of this shelf, by its own key."""
-        return self._shelf.wires
+    def encoding_caches(self) -> dict[str, Any]:
+        """The messages as each wire format has encoded them, by the format's own key."""
+        return self._storage.encoding_caches
 
     def plus(self, message: Message) -> "Transcript":
         """One message more. The old transcript stays as it was."""
-        messages = self._shelf.messages
+        messages = self._storage.messages
         grown = Transcript.__new__(Transcript)
         if len(messages) == self._length:
             messages.append(message)
-            grown._shelf = self._shelf
-        else:  # somebody else has gone on from here: part ways
-            grown._shelf = _Shelf([*messages[: self._length], message])
+            grown._storage = self._storage
+        else:  # another transcript has grown out of this one already
+            grown._storage = _Storage([*messages[: self._length], message])
         grown._length = self._length + 1
-        grown.turn, grown._looping = self.turn, self._looping
-        grown._turn_at(self._length, message)
+        grown.turn, grown._in_tool_loop = self.turn, self._in_tool_loop
+        grown._update_turn(self._length, message)
         return grown
 
-    def apart(self) -> "Transcript":
-        """The same messages on a shelf of their own: what is added there is nobody else's."""
+    def copy(self) -> "Transcript":
+        """The same messages in a storage of their own."""
         other = Transcript.__new__(Transcript)
-        other._shelf = _Shelf(self._shelf.messages[: self._length])
-        other._length, other.turn, other._looping = self._length, self.turn, self._looping
+        other._storage = _Storage(self._storage.messages[: self._length])
+        other._length, other.turn, other._in_tool_loop = self._length, self.turn, self._in_tool_loop
         return other
 
-    def _turn_at(self, index: int, message: Message) -> None:
-        """Several prompts may steer one step. Silence, a reply's or a prompt's, is never sent."""
+    def _update_turn(self, index: int, message: Message) -> None:
+        """Several prompts may steer one step. Messages without content are never sent."""
         if message.role == "user":
-            if not self._looping and says_something(message):
+            if not self._in_tool_loop and has_content(message):
                 self.turn = index
         elif message.role == "tool":
-            self._looping = True
-        elif self._looping and message.role == "assistant":
-            self._looping = not says_something(message)
+            self._in_tool_loop = True
+        elif self._in_tool_loop and message.role == "assistant":
+            self._in_tool_loop = not has_content(message)
 
     def __len__(self) -> int:
         return self._length
@@ -268,17 +265,17 @@ class Transcript(Sequence[Message]):
     def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
     def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
         if isinstance(index, slice):
-            messages = self._shelf.messages
+            messages = self._storage.messages
             start, stop, step = index.indices(self._length)
             if step > 0:
                 return tuple(messages[start:stop:step])
-            return tuple(messages[place] for place in range(start, stop, step))
+            return tuple(messages[position] for position in range(start, stop, step))
         if not -self._length <= index < self._length:
             raise IndexError(index)
-        return self._shelf.messages[index if index >= 0 else self._length + index]
+        return self._storage.messages[index if index >= 0 else self._length + index]
 
     def __iter__(self) -> Iterator[Message]:
-        messages = self._shelf.messages
+        messages = self._storage.messages
         for index in range(self._length):
             yield messages[index]
 

@@ -240,7 +240,7 @@ def test_only_a_plain_yes_for_the_session_is_a_grant(allowed, scope, count):
 
 def test_reading_in_the_middle_of_a_step_does_not_disturb_what_was_encoded():
     history = fold(numbered([MessageAdded(user("go"))]))
-    shelf = history.transcript.wires
+    shelf = history.transcript.encoding_caches
     for record in numbered([asks("a", "b"), CallIntended("a", "look", True), result("a")]):
         before = list(history.transcript)
         history.apply(record)
@@ -248,7 +248,7 @@ def test_reading_in_the_middle_of_a_step_does_not_disturb_what_was_encoded():
         assert history.transcript is history.transcript
         assert list(history.transcript) != before
     history.apply(Record(9, "t", result("b")))
-    assert history.transcript.wires is shelf
+    assert history.transcript.encoding_caches is shelf
     assert [one.role for one in history.transcript] == ["user", "assistant", "tool"]
     assert [one.text for one in history.transcript[-1].parts] == ["seen", "seen"]
 

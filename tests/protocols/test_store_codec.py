@@ -41,11 +41,11 @@ from bridle.events import (
 )
 from bridle.messages import File, Image, Message, Outcome, Text, Thinking, ToolCall, ToolOutput
 from bridle.protocols.codec import (
-    chained,
     decode_data,
     encode_data,
     encode_line,
-    scrubbed,
+    escape_event,
+    line_hash,
     to_record,
 )
 from bridle.usage import Usage
@@ -263,20 +263,20 @@ def test_each_hash_covers_its_line_and_the_hash_before():
     assert encode_line(1, "t", b"{}", "x")[1] != one
     assert encode_line(2, "t", b"{}", "")[1] != one
     body = first[: first.rindex(b',"hash"')]
-    assert chained(body, "") == one
+    assert line_hash(body, "") == one
     assert len(one) == 32
 
 
 def test_a_hash_of_any_length_can_be_gone_on_from():
     """Somebody edited the file: the chain is broken there, but the session is not."""
-    assert len(chained(b"x", "y" * 500)) == 32
+    assert len(line_hash(b"x", "y" * 500)) == 32
 
 
 def test_half_a_surrogate_pair_is_written_out_wherever_it_stands():
     bad = "a\ud800"
     output = ToolOutput("c", bad, name="x", data={bad: [bad, 7]})
     good = ToolOutput("c", "a\\ud800", name="x", data={"a\\ud800": ["a\\ud800", 7]})
-    assert scrubbed(ToolResultEvent(output)) == ToolResultEvent(good)
+    assert escape_event(ToolResultEvent(output)) == ToolResultEvent(good)
     reply = ResponseCompleted("complete", Message("assistant", (Text(bad), ToolCall("c", bad))))
     fine = Message("assistant", (Text("a\\ud800"), ToolCall("c", "a\\ud800")))
-    assert scrubbed(reply) == ResponseCompleted("complete", fine)
+    assert escape_event(reply) == ResponseCompleted("complete", fine)

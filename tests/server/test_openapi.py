@@ -54,7 +54,7 @@ def test_every_event_of_a_stream_is_typed_by_its_name(tmp_path):
 def test_every_kind_of_record_has_its_shape_and_no_two_fit_the_same(tmp_path):
     schemas = described(tmp_path)["components"]["schemas"]
     known = {one["$ref"].rpartition("/")[2] for one in schemas["RecordData"]["oneOf"]}
-    streamed, recorded, _ = codec.shapes()
+    streamed, recorded, _ = codec.data_types()
     assert known == {kind.__name__ for kind in (*streamed, *recorded)} | {
         "MessageLine",
         "SilentReply",

@@ -18,7 +18,7 @@ from bridle.events import (
     TurnEnded,
     TurnParked,
 )
-from bridle.messages import Message, ToolCall, as_parts
+from bridle.messages import Message, ToolCall, to_parts
 from bridle.protocols.codec import encode_data, encode_line
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder
@@ -30,7 +30,7 @@ ONE, TWO = ToolCall("call_1", "shell", {"command": "a"}), ToolCall("call_2", "sh
 PARKED = [
     SessionStarted("s", workspace="/theirs"),
     PromptReceived("go", 1),
-    MessageAdded(Message("user", as_parts("go")), 2, 1),
+    MessageAdded(Message("user", to_parts("go")), 2, 1),
     ResponseCompleted(Message("assistant", (ONE, TWO))),
     ApprovalAsked(ONE, "f1"),
     ApprovalAsked(TWO, "f2"),

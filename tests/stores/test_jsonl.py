@@ -1,4 +1,4 @@
-"""Sessions as files: private, numbered, chained, mended when torn (A7, A8)."""
+"""Sessions as files: private, numbered, line_hash, mended when torn (A7, A8)."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bridle.engine.history import fold
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import MessageAdded, PromptReceived, Repaired, TextDelta, TraceEvent, TurnEnded
-from bridle.protocols.codec import chained, to_record
+from bridle.protocols.codec import line_hash, to_record
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.log_format import utc_timestamp
@@ -67,7 +67,7 @@ def test_numbers_are_dense_and_hashes_are_chained(state):
         found = json.loads(line)
         assert found["seq"] == number
         body = line[: line.rindex(b',"hash"')]
-        assert found["hash"] == chained(body, previous)
+        assert found["hash"] == line_hash(body, previous)
         previous = found["hash"]
     assert number == 100
 
@@ -78,7 +78,7 @@ def test_a_change_anywhere_shows_in_the_chain(state):
     changed = lines[2].replace(b'"detail":2', b'"detail":9')
     assert changed != lines[2]
     before = json.loads(lines[1])["hash"]
-    assert chained(changed[: changed.rindex(b',"hash"')], before) != json.loads(changed)["hash"]
+    assert line_hash(changed[: changed.rindex(b',"hash"')], before) != json.loads(changed)["hash"]
 
 
 def test_files_and_folders_are_private(state):

@@ -17,7 +17,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import Message, Text
-from bridle.protocols.codec import chained
+from bridle.protocols.codec import line_hash
 from bridle.stores import reader as reader_module
 from bridle.stores.hash_chain import BODY_PROVEN, Chain, fingerprint, is_proven
 from bridle.stores.jsonl import JsonlStore
@@ -266,7 +266,7 @@ def chain_of(numbers, previous=""):
     """Lines with these numbers, as somebody with a bug would write them: hashes and all."""
     for number in numbers:
         body = b'{"seq":%d,"timestamp":"2026-01-31T10:30:00.000Z","data":{"type":"todo"}' % number
-        previous = chained(body, previous)
+        previous = line_hash(body, previous)
         yield b'%b,"hash":"%b"}' % (body, previous.encode())
 
 
@@ -295,7 +295,7 @@ def test_a_clock_that_goes_back_a_day_changes_nothing(state, monkeypatch):
     lines, previous = [], ""
     for line in parts(late)[:2] + parts(content)[2:]:
         body = line[:-43]
-        previous = chained(body, previous)
+        previous = line_hash(body, previous)
         lines.append(b'%b,"hash":"%b"}' % (body, previous.encode()))
     assert checked(store_in(state), joined(lines), [1, 2, 3]) == Repaired()
 

@@ -56,7 +56,7 @@ class TokenCounter:
 
     def measure(self, history: Transcript, overhead: int) -> int:
         """Return about how many tokens a request with this conversation takes."""
-        if history.wires is not self._shelf or len(history) < self._known:
+        if history.encoding_caches is not self._shelf or len(history) < self._known:
             self._start(history, overhead)
         self._guess += sum(estimate(message) for message in history[self._known :])
         self._known = len(history)
@@ -76,7 +76,7 @@ class TokenCounter:
         self._guess, self._known, self._counted = overhead, 0, False
         if self._shelf is None and self._read:
             self._recall(history, overhead)
-        self._shelf = history.wires
+        self._shelf = history.encoding_caches
 
     def _recall(self, history: Transcript, overhead: int) -> None:
         """In a resumed session: the count in its log is of what its newest reply read."""

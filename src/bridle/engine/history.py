@@ -121,7 +121,7 @@ class History:
         state = (self._open, len(self._intents), self._missing)
         if self._view is None or self._view[0] != state:
             reply, answers = self._closed_step(self._open)
-            self._view = state, self._settled.apart().plus(reply).plus(answers)
+            self._view = state, self._settled.copy().plus(reply).plus(answers)
         return self._view[1]
 
     @property

@@ -25,7 +25,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Part, Text, ToolCall, Transcript
 from bridle.policy import Mode
-from bridle.protocols.codec import scrubbed
+from bridle.protocols.codec import escape_event
 from bridle.protocols.provider import (
     Request,
     RequestConfig,
@@ -177,7 +177,7 @@ def _without_surrogates(reply: ResponseCompleted) -> ResponseCompleted:
     try:
         _encode(reply.message.tool_calls if reply.message is not None else ())
     except UnicodeEncodeError:  # half a surrogate pair
-        cleaned = scrubbed(reply)
+        cleaned = escape_event(reply)
         assert isinstance(cleaned, ResponseCompleted)
         return cleaned
     return reply

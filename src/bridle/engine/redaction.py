@@ -38,7 +38,7 @@ from bridle.events import (
     ToolResultEvent,
     TurnEnded,
 )
-from bridle.messages import File, Image, Thinking, sound
+from bridle.messages import File, Image, Thinking, escape_surrogates
 from bridle.protocols.codec import encode_data
 
 # What tokens of well-known services look like, and how one shape is tried on a text.
@@ -599,7 +599,7 @@ def _merge_overlaps(spans: list[Span]) -> list[Span]:
 def _spellings(secret: str) -> set[str]:
     """Return a key as it is and as JSON writes it. Text that has no UTF-8 form is not a key."""
     secret = secret.strip()
-    if len(secret) < _MIN_KEY or sound(secret) != secret:
+    if len(secret) < _MIN_KEY or escape_surrogates(secret) != secret:
         return set()
     return {secret, _json_text(secret)}
 

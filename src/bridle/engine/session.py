@@ -49,7 +49,17 @@ from bridle.events import (
     TurnEnded,
     When,
 )
-from bridle.messages import File, Image, Message, Part, Text, ToolCall, as_parts, sound, user
+from bridle.messages import (
+    File,
+    Image,
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    escape_surrogates,
+    to_parts,
+    user,
+)
 from bridle.policy import MODES, Mode, read_rule
 from bridle.protocols.hooks import Occasion
 from bridle.protocols.provider import Provider, Request, RequestConfig, drain
@@ -74,13 +84,15 @@ def checked(prompt: Prompt, when: str = "idle") -> tuple[Part, ...]:
         raise SessionError(
             f"a prompt cannot be {prompt!r}", hint="A prompt is text, or a list of parts."
         )
-    parts = as_parts(prompt)
+    parts = to_parts(prompt)
     if strange := [part for part in parts if not isinstance(part, Text | Image | File)]:
         raise SessionError(
             f"a prompt cannot hold {type(strange[0]).__name__}",
             hint="A prompt is made of text, images and files.",
         )
-    parts = tuple(Text(sound(part.text)) if isinstance(part, Text) else part for part in parts)
+    parts = tuple(
+        Text(escape_surrogates(part.text)) if isinstance(part, Text) else part for part in parts
+    )
     says = any(not isinstance(part, Text) or part.text.strip() for part in parts)
     if not says:
         raise EmptyPrompt("the prompt is empty", hint="Say what you want done.")

@@ -22,7 +22,7 @@ from bridle.engine.permission import PermissionPipeline
 from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import AgentError
 from bridle.events import CallIntended, FilesChanged, ToolResultEvent
-from bridle.messages import File, Image, ToolCall, ToolOutput, sound
+from bridle.messages import File, Image, ToolCall, ToolOutput, escape_surrogates
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.workspace.protected_files import record_changes
 from bridle.workspace.text import quantity, shorten
@@ -328,7 +328,7 @@ class ToolCalls:
         text += self.permission.notes.pop(call.id, "")
         output = ToolOutput(
             call_id=call.id,
-            text=sound(text),
+            text=escape_surrogates(text),
             is_error=not result.ok,
             name=call.name,
             data=data,

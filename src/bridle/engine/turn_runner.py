@@ -37,7 +37,7 @@ from bridle.events import (
     TurnEnded,
     TurnParked,
 )
-from bridle.messages import Message, ToolCall, Transcript, as_parts
+from bridle.messages import Message, ToolCall, Transcript, to_parts
 from bridle.policy import Mode
 from bridle.protocols.provider import ProviderInfo
 from bridle.protocols.session import TurnResult
@@ -510,7 +510,7 @@ class TurnRunner:
         for seq, prompt in list(self._history.waiting.items()):
             is_mine = prompt.turn == number or not (steering or self.is_expected(prompt.turn))
             if is_mine and (prompt.when == "next_step" or not steering):
-                message = Message("user", prompt.parts or as_parts(prompt.content))
+                message = Message("user", prompt.parts or to_parts(prompt.content))
                 taken.append(message)
                 self._emit(MessageAdded(message, seq, number))
         return tuple(taken)

@@ -1,4 +1,4 @@
-"""How a record is written as a line of JSON, and read again. Pure: bytes in, values out.
+"""Write a record as a line of JSON, and read it again. Pure: bytes in, values out.
 
 A line is `{"seq":…,"timestamp":"…Z","data":{"type":…},"hash":"…"}`; each hash covers its own line
 and the hash before it. Record types and keys are part of the format: old logs always load.
@@ -35,7 +35,7 @@ from bridle.messages import (
     Text,
     ToolCall,
     ToolOutput,
-    sound,
+    escape_surrogates,
 )
 from bridle.protocols.store import Record
 from bridle.usage import Usage
@@ -44,7 +44,7 @@ from bridle.usage import Usage
 class _MessageLine(
     Struct, gc=False, tag_field="type", tag="message", rename="camel", omit_defaults=True
 ):
-    """A message in the log. `parts` is there where `content` and `toolCalls` do not say it all."""
+    """A message in the log. It has `parts` if `content` and `toolCalls` do not say it all."""
 
     role: Role
     content: str | None = None
@@ -73,23 +73,12 @@ class _Result(Struct, gc=False, rename="camel", omit_defaults=True):
     outcome: Outcome = ""
 
 
-_SILENCE = Message("assistant")
+_EMPTY_REPLY = Message("assistant")
 
 
-class _Peek(Struct):
+class _DataType(Struct):
     type: str = ""
     eventType: str = ""  # noqa: N815 - the key as it stands in the log
-
-
-def _said(message: Message) -> _MessageLine:
-    """The message; `content` and `toolCalls` say all of text, at most one, and then calls."""
-    text, calls = "", message.parts
-    if calls and type(first := calls[0]) is Text:
-        text, calls = first.text, calls[1:]
-    whole = text or calls is message.parts  # empty text is a part all the same
-    if whole and not [part for part in calls if type(part) is not ToolCall]:
-        return _MessageLine(message.role, text, cast("tuple[ToolCall, ...]", calls))
-    return _MessageLine(message.role, message.content, message.tool_calls, message.parts)
 
 
 def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _MessageLine:
@@ -104,7 +93,15 @@ def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _Mess
             outcome=out.outcome,
         )
         return _MessageLine("tool", call_id=out.call_id, result=result, foreign=event.foreign)
-    line = _said(event.message or _SILENCE)
+    message = event.message or _EMPTY_REPLY
+    text, calls = "", message.parts
+    if calls and type(first := calls[0]) is Text:
+        text, calls = first.text, calls[1:]
+    is_whole = text or calls is message.parts  # empty text is a part all the same
+    if is_whole and not [part for part in calls if type(part) is not ToolCall]:
+        line = _MessageLine(message.role, text, cast("tuple[ToolCall, ...]", calls))
+    else:  # `content` and `toolCalls` cannot say what came in which order
+        line = _MessageLine(message.role, message.content, message.tool_calls, message.parts)
     if isinstance(event, ResponseCompleted):
         line.stop_reason, line.usage = event.stop_reason, event.usage
         line.model, line.request_id = event.model, event.request_id
@@ -116,116 +113,121 @@ def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _Mess
 
 def _from_line(line: _MessageLine) -> Event:
     if line.result is not None:
-        got = line.result
+        result = line.result
         output = ToolOutput(
             call_id=line.call_id,
-            text=got.text,
-            is_error=not got.ok,
-            name=got.name,
-            data=got.data,
-            media=got.media,
-            outcome=got.outcome,
+            text=result.text,
+            is_error=not result.ok,
+            name=result.name,
+            data=result.data,
+            media=result.media,
+            outcome=result.outcome,
         )
         return ToolResultEvent(output, line.foreign)
     parts = line.parts or ((Text(line.content),) if line.content else ()) + line.tool_calls
     message = Message(line.role, parts)
     if line.role != "assistant" or line.stop_reason is None:
         return MessageAdded(message, line.prompt, line.turn, line.by)
-    told = line.usage, line.model, line.request_id, line.stop_detail, line.grows
-    return ResponseCompleted(line.stop_reason, message, *told)
+    return ResponseCompleted(
+        stop_reason=line.stop_reason,
+        message=message,
+        usage=line.usage,
+        model=line.model,
+        request_id=line.request_id,
+        stop_detail=line.stop_detail,
+        grows=line.grows,
+    )
 
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
-_peek = msgspec.json.Decoder(_Peek).decode
+_decode_type = msgspec.json.Decoder(_DataType).decode
 _decode_line = msgspec.json.Decoder(_MessageLine).decode
 _decode_any = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def _kinds(family: type[Struct]) -> list[type[Struct]]:
-    found = [kind for kind in vars(events).values() if isinstance(kind, type)]
-    return [
-        kind
-        for kind in found
-        if issubclass(kind, family)
-        and kind not in (family, UnknownEvent)
-        and not issubclass(kind, StateTrace)  # they are written as what they are: traces
-    ]
-
-
-def _decoders(family: type[Struct]) -> dict[str, Callable[[bytes], Any]]:
-    return {
+_EVENT_TYPES = [
+    kind
+    for kind in vars(events).values()
+    if isinstance(kind, type)
+    and issubclass(kind, Streamed | Recorded)
+    and kind not in (Streamed, Recorded, UnknownEvent)
+    and not issubclass(kind, StateTrace)  # they are written as traces
+]
+_DECODERS: dict[type[Struct], dict[str, Callable[[bytes], Any]]] = {
+    family: {
         str(kind.__struct_config__.tag): msgspec.json.Decoder(kind).decode
-        for kind in _kinds(family)
+        for kind in _EVENT_TYPES
+        if issubclass(kind, family)
     }
+    for family in (Streamed, Recorded)
+}
+_STREAMED = _DECODERS[Streamed]
+_RECORDED = _DECODERS[Recorded]
 
-
-_STREAMED = _decoders(Streamed)
-_RECORDED = _decoders(Recorded)
-
-
-_STREAMED_KINDS = frozenset({*_kinds(Streamed), *STATE_TRACES.values()})
+_STREAMED_KINDS = frozenset(
+    {*(kind for kind in _EVENT_TYPES if issubclass(kind, Streamed)), *STATE_TRACES.values()}
+)
 _MESSAGE_KINDS = frozenset({MessageAdded, ResponseCompleted, ToolResultEvent})
 
 
-def shapes() -> tuple[tuple[type[Struct], ...], tuple[type[Struct], ...], type[Struct]]:
-    """What `data` can be: events with the type `event`, records by their own types, a message."""
-    recorded = [kind for kind in _kinds(Recorded) if kind not in _MESSAGE_KINDS]
-    return tuple(_kinds(Streamed)), tuple(recorded), _MessageLine
+def data_types() -> tuple[tuple[type[Struct], ...], tuple[type[Struct], ...], type[Struct]]:
+    """What `data` can be: events with the type `event`, records with their own, a message."""
+    streamed = tuple(kind for kind in _EVENT_TYPES if issubclass(kind, Streamed))
+    recorded = tuple(
+        kind for kind in _EVENT_TYPES if issubclass(kind, Recorded) and kind not in _MESSAGE_KINDS
+    )
+    return streamed, recorded, _MessageLine
 
 
 def encode_data(event: Event) -> bytes:
-    """An event as the `data` of a line."""
+    """Return an event as the `data` of a line."""
     kind = type(event)
     if kind in _STREAMED_KINDS:
         return b'{"type":"event",' + _encode(event)[1:]
     if kind in _MESSAGE_KINDS:
-        return _encode_message(event)
+        if isinstance(event, ResponseCompleted) and event.message is None:
+            rest = msgspec.to_builtins(event)
+            return _encode({**rest, "type": "event", "eventType": "ResponseCompleted"})
+        return _encode(_to_line(event))  # type: ignore[arg-type]
     return _encode(event.data if isinstance(event, UnknownEvent) else event)
 
 
-def _encode_message(event: Any) -> bytes:
-    if isinstance(event, ResponseCompleted) and event.message is None:
-        rest = msgspec.to_builtins(event)
-        return _encode({**rest, "type": "event", "eventType": "ResponseCompleted"})
-    return _encode(_to_line(event))
-
-
-def scrubbed(event: Event) -> Event:
+def escape_event(event: Event) -> Event:
     """The event with text that UTF-8 can hold, so that log, watchers and model see the same."""
-    plain = _sound(msgspec.to_builtins(event, enc_hook=str, str_keys=True))
-    return msgspec.convert(plain, type(event))
+    value = _escape(msgspec.to_builtins(event, enc_hook=str, str_keys=True))
+    return msgspec.convert(value, type(event))
 
 
-def _sound(value: Any) -> Any:
+def _escape(value: Any) -> Any:
     if isinstance(value, str):
-        return sound(value)
+        return escape_surrogates(value)
     if isinstance(value, dict):
-        return {_sound(key): _sound(found) for key, found in value.items()}
-    return [_sound(found) for found in value] if isinstance(value, list | tuple) else value
+        return {_escape(key): _escape(item) for key, item in value.items()}
+    return [_escape(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def decode_data(data: bytes) -> Event:
-    """The `data` of a line as an event; what is not known is kept as it is."""
+    """The `data` of a line as an event; `UnknownEvent` for what this version does not know."""
     try:
-        peek = _peek(data)
-        if peek.type == "message":
+        head = _decode_type(data)
+        if head.type == "message":
             return _from_line(_decode_line(data))
-        if peek.type == "event" and peek.eventType == "ResponseCompleted":
-            found = {**_decode_any(data), "type": "message:assistant"}
-            return msgspec.convert(found, ResponseCompleted)
-        decode = _STREAMED.get(peek.eventType) if peek.type == "event" else _RECORDED.get(peek.type)
+        if head.type == "event" and head.eventType == "ResponseCompleted":
+            fields = {**_decode_any(data), "type": "message:assistant"}
+            return msgspec.convert(fields, ResponseCompleted)
+        decode = _STREAMED.get(head.eventType) if head.type == "event" else _RECORDED.get(head.type)
         if decode is not None:
             event: Event = decode(data)
             if type(event) is TraceEvent and (kind := STATE_TRACES.get(event.kind)) is not None:
                 return kind(event.kind, event.detail)
             return event
     except msgspec.ValidationError:
-        pass  # a known type in a shape that is not: keep it as data
+        pass  # a known type with unknown fields or values
     return UnknownEvent(_decode_any(data))
 
 
 class Line(Struct):
-    """A line of a log, taken apart. One without a number is counted by its reader."""
+    """A line of a log. The reader numbers one that has no number."""
 
     timestamp: str
     data: Raw
@@ -237,19 +239,19 @@ decode_line = msgspec.json.Decoder(Line).decode
 
 
 def encode_line(seq: int, timestamp: str, data: bytes, previous: str) -> tuple[bytes, str]:
-    """A record as a line, and its hash, which covers the hash before."""
+    """Return a record as a line, and its hash, which covers the hash of the record before."""
     body = b'{"seq":%d,"timestamp":"%b","data":%b' % (seq, timestamp.encode(), data)
     digest = blake2b(body, digest_size=16, key=previous.encode()[:64]).hexdigest()
     return b'%b,"hash":"%b"}\n' % (body, digest.encode()), digest
 
 
-def chained(body: bytes, previous: str) -> str:
-    """The hash of a line's bytes up to its own hash."""
+def line_hash(body: bytes, previous: str) -> str:
+    """The hash of a line: of its bytes before the hash, and of the hash of the line before."""
     key = previous.encode()[:64]  # a hash that somebody else wrote may be of any length
     return blake2b(body, digest_size=16, key=key).hexdigest()
 
 
 def to_record(line: bytes) -> Record:
-    """A line as a record. Raise `msgspec.DecodeError` for what is not one."""
-    found = decode_line(line)
-    return Record(found.seq, found.timestamp, decode_data(bytes(found.data)), found.hash)
+    """Return a line as a record. Raise `msgspec.DecodeError` if it is not one."""
+    fields = decode_line(line)
+    return Record(fields.seq, fields.timestamp, decode_data(bytes(fields.data)), fields.hash)

@@ -33,7 +33,7 @@ from bridle.messages import (
     ToolCall,
     ToolOutput,
     Transcript,
-    says_something,
+    has_content,
 )
 from bridle.protocols.json_schema import can_be_closed
 from bridle.protocols.provider import (
@@ -186,7 +186,7 @@ class MessagesScript:
         """The message as content blocks of the role it speaks in."""
         blocks: list[bytes] = []
         thinks = False
-        thinking = thinking and says_something(message)  # a thought alone is no message
+        thinking = thinking and has_content(message)  # a thought alone is no message
         for part in message.parts:
             if isinstance(part, Thinking):
                 block = self._thought(part) if thinking else None

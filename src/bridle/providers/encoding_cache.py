@@ -1,8 +1,9 @@
 """Keeps what was encoded: each message is encoded once for a wire format, not once a request.
 
-A cache belongs to one wire format and to transcripts that share messages (`Transcript.wires`). It
-holds the joined bytes of all messages so far and where each one ends, so that a request costs
-the new messages and one copy. It knows no API: a `MessageEncoder` says how a message is written.
+A cache belongs to one wire format and to transcripts that share messages
+(`Transcript.encoding_caches`). It holds the joined bytes of all messages so far and where each one
+ends, so that a request costs the new messages and one copy. It knows no API: a `MessageEncoder`
+says how a message is written.
 
 Thinking is sent back only inside the running turn. When the next turn begins, the messages of the
 turn before are encoded once more without it, from the first one that had some.
@@ -111,9 +112,9 @@ class EncodingCache:
 
 def cache_of(transcript: Transcript, encoder: MessageEncoder) -> EncodingCache:
     """Return the transcript's cache for this format."""
-    cache = transcript.wires.get(encoder.key)
+    cache = transcript.encoding_caches.get(encoder.key)
     if not isinstance(cache, EncodingCache):
-        cache = transcript.wires[encoder.key] = EncodingCache(encoder)
+        cache = transcript.encoding_caches[encoder.key] = EncodingCache(encoder)
     return cache
 
 

@@ -31,7 +31,7 @@ from bridle.messages import (
     ToolCall,
     ToolOutput,
     Transcript,
-    says_something,
+    has_content,
 )
 from bridle.protocols.provider import ProviderInfo, Request, RequestConfig, known_limit
 from bridle.providers.encoding_cache import EncodedMessage, RequestHead, cache_of, fit_name, strict
@@ -118,7 +118,7 @@ class ResponsesScript:
         items: list[dict[str, Any]] = []
         said: list[Part] = []
         thinks = False
-        thinking = thinking and says_something(message)  # a thought alone leads to nothing
+        thinking = thinking and has_content(message)  # a thought alone leads to nothing
         for part in message.parts:
             if isinstance(part, Text | Image | File):
                 said.append(part)

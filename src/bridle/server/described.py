@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bridle.protocols.codec import shapes
+from bridle.protocols.codec import data_types
 from bridle.server.frames import NAMES, OTHER
 from bridle.server.notices import ApprovalSettled, SessionChanged
 from bridle.server.views import PendingView, SessionList
@@ -17,7 +17,7 @@ from bridle.server.views import PendingView, SessionList
 Schema = dict[str, Any]
 REF = "#/components/schemas/{name}"
 _PLACE = {"type": "string", "pattern": "^[0-9]+$", "description": "The record's number."}
-_STREAMED, _RECORDED, _MESSAGE = shapes()
+_STREAMED, _RECORDED, _MESSAGE = data_types()
 
 
 def values() -> list[Any]:

@@ -14,7 +14,7 @@ from bridle.engine.history import History
 from bridle.engine.session import Session
 from bridle.errors import EmptyPrompt, SessionBusy, SessionLocked
 from bridle.events import PromptReceived, When
-from bridle.messages import Part, as_parts
+from bridle.messages import Part, to_parts
 from bridle.protocols.session import Prompt
 from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_client import new_letter
@@ -76,7 +76,7 @@ class Sending:
         if not chat.prompt and not chat.parts:
             raise EmptyPrompt("there is nothing to send", hint="Say a prompt, or parts.")
         letter = _letter(by, key, chat) if key else ""
-        words = as_parts(chat.prompt) if chat.prompt else ()
+        words = to_parts(chat.prompt) if chat.prompt else ()
         parts = (*words, *chat.parts) if chat.parts else ()
         parcel = Parcel(session_id, chat.prompt, parts, when, by, letter)
         turn = await (self._once(parcel) if key else self._deliver(parcel))

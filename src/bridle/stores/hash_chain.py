@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from bridle.events import BrokenLine, Repaired
-from bridle.protocols.codec import chained, to_record
+from bridle.protocols.codec import line_hash, to_record
 from bridle.protocols.store import Record
 from bridle.stores.log_format import HASH, HASH_FIELD, MIN_LINE, NUMBER, TAIL, stated_hash
 
@@ -242,7 +242,7 @@ class Chain:
             if expected:  # else it is longer than any record
                 start, tail, is_record = line.start, line.tail, True
         else:
-            expected = [chained(line[:-TAIL], previous) for previous in self._candidates]
+            expected = [line_hash(line[:-TAIL], previous) for previous in self._candidates]
         number = _number_of(start)
         self._highest = max(self._highest, number)
         used = number if number <= self.last + _MAX_JUMP else 0
@@ -258,7 +258,7 @@ class Chain:
 def is_proven(line: bytes, previous: str) -> bool:
     """Whether this is a whole line of ours that continues this hash."""
     well_formed = line[-TAIL:-34] == HASH_FIELD and line.endswith(b'"}')
-    return well_formed and chained(line[:-TAIL], previous).encode() == line[-34:-2]
+    return well_formed and line_hash(line[:-TAIL], previous).encode() == line[-34:-2]
 
 
 def try_decode(line: bytes) -> Record | None:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import Checkpoint, Event, Repaired
-from bridle.protocols.codec import encode_data, encode_line, scrubbed
+from bridle.protocols.codec import encode_data, encode_line, escape_event
 from bridle.protocols.store import Durability, InboxMessage, Record
 from bridle.stores import inbox, locks
 from bridle.stores.disk import Disk, to_store_failed
@@ -208,7 +208,7 @@ class JsonlLog:
             try:
                 data = encode_data(event)
             except UnicodeEncodeError:
-                event = scrubbed(event)
+                event = escape_event(event)
                 data = encode_data(event)
         if len(data) > MAX_LINE - 1000:
             raise StoreFailed(f"a record of {len(data) >> 20} MB is too large to be stored")

@@ -58,7 +58,7 @@ from bridle.messages import (
 )
 from bridle.policy import Mode
 from bridle.protocols.agent import Permission, RemainingBudget, ToolActivity
-from bridle.protocols.codec import scrubbed
+from bridle.protocols.codec import escape_event
 from bridle.protocols.tool import ToolResult
 from bridle.usage import Usage
 
@@ -544,7 +544,7 @@ class Replies:
         try:
             _encode(parts)
         except UnicodeEncodeError:  # half a surrogate pair
-            cleaned = scrubbed(reply)
+            cleaned = escape_event(reply)
             assert isinstance(cleaned, ResponseCompleted)
             reply = cleaned
         if self._redactor is not None:  # what is judged is what the log says was asked for

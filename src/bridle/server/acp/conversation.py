@@ -31,7 +31,7 @@ from bridle.events import (
     TurnParked,
     UsageReported,
 )
-from bridle.messages import Part, ToolCall, ToolOutput, as_parts
+from bridle.messages import Part, ToolCall, ToolOutput, to_parts
 from bridle.policy import Mode
 from bridle.protocols.provider import Provider
 from bridle.protocols.session import TurnResult
@@ -224,7 +224,7 @@ class Conversation:
             case ToolCallReady(call=call):
                 return [await self._announced(call)]
             case PromptReceived(letter=letter) if letter:  # the editor shows its own prompts
-                return said_by_person(event.parts or as_parts(event.content))
+                return said_by_person(event.parts or to_parts(event.content))
             case ModeChanged():
                 await self._tell_choices()
             case TitleChanged(title=title):
