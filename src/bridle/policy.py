@@ -11,7 +11,7 @@ only inside a sandbox.
 
 import re
 from collections.abc import Sequence
-from fnmatch import translate
+from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from typing import Literal
 from unicodedata import normalize
@@ -243,6 +243,13 @@ def is_named(act: Act, rules: Sequence[Rule]) -> bool:
     """Does a rule allow this act by a pattern that is about some things and not about all?"""
     rule = _spoken(act, rules)
     return rule is not None and rule.verdict == "allow" and bool(rule.pattern.strip("*/"))
+
+
+def may_match(name: str, patterns: Sequence[str]) -> bool:
+    """May one of these search patterns match the file's name? Programs differ on brackets."""
+    if not patterns or any(sign in pattern for pattern in patterns for sign in "[]{}\\"):
+        return True
+    return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
 
 
 def _spoken(act: Act, rules: Sequence[Rule]) -> Rule | None:

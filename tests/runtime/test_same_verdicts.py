@@ -13,9 +13,9 @@ from bridle.messages import ToolCall
 from bridle.policy import MODES, read_rule
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
+from bridle.runtime.assembly import local_folder
 from bridle.runtime.diagnostics import Diagnostics, as_checks
 from bridle.runtime.dry_run import DryRun, ReEvaluation
-from bridle.runtime.workspace_setup import surroundings
 from bridle.stores.memory import MemoryStore
 from bridle.workspace.workspace import Workspace
 from rig import calls, run
@@ -200,14 +200,14 @@ def test_what_another_agent_does_itself_is_judged_alike_now_beforehand_and_after
 def test_a_linter_is_judged_like_the_shell(folder, rules, command):
     """Without a sandbox it runs what the mode `edits` would run unasked, and asks nobody."""
     workspace = Workspace(folder)
-    around = surroundings(workspace, None, "none")
+    local = local_folder(workspace, sandbox="none")
     rules_read = [read_rule(rule) for rule in rules]
     linter = Diagnostics(
         as_checks([f"*.txt: {command}"]),
         workspace,
         rules=rules_read,
-        machine=around.machine,
-        sandbox=around.sandbox,
+        machine=local.machine,
+        sandbox=local.sandbox,
     )
     edit = Occasion("after_tool", tool="write", arguments={"path": "a.txt"})
     said = run(linter.speak(edit)).word

@@ -9,7 +9,7 @@ from rig_spans import Collected
 from bridle.config import load_settings
 from bridle.errors import ConfigError
 from bridle.runtime import build_engine
-from bridle.runtime.telemetry import is_named, watched
+from bridle.runtime.telemetry import is_named, traced_store
 from bridle.runtime.telemetry_spans import TracedStore
 from bridle.stores.memory import MemoryStore
 from rig import run
@@ -99,10 +99,10 @@ def test_what_the_environment_has_to_say(environ, named):
 def test_an_exporter_that_is_not_there_is_an_error_only_for_those_who_insist(caplog):
     store, environ = MemoryStore(), {"OTEL_TRACES_EXPORTER": "pigeon"}
     with pytest.raises(ConfigError) as refused:
-        watched(store, True, False, environ)
+        traced_store(store, True, environ)
     assert refused.value.message == "there is no exporter 'pigeon' for spans"
     assert "pip install" in refused.value.hint
-    assert watched(store, None, False, environ) is store
+    assert traced_store(store, None, environ) is store
     assert "no telemetry: there is no exporter 'pigeon' for spans" in caplog.text
 
 
@@ -111,10 +111,10 @@ def test_without_the_sdk_the_environment_is_not_meant_for_us(monkeypatch, caplog
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
     store, environ = MemoryStore(), {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
-    assert watched(store, None, False, environ) is store
+    assert traced_store(store, None, environ) is store
     assert caplog.text == ""
     with pytest.raises(ConfigError) as refused:
-        watched(store, True, False, environ)
+        traced_store(store, True, environ)
     assert refused.value.message == "telemetry is wanted, and nothing here sends spans"
 
 
@@ -124,9 +124,9 @@ def test_without_opentelemetry_those_who_insist_are_told_what_to_install(monkeyp
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     store = MemoryStore()
     with pytest.raises(ConfigError) as refused:
-        watched(store, True, False, {})
+        traced_store(store, True, {})
     assert refused.value.hint == "Install it with: pip install 'bridle-agent[telemetry]'"
-    assert watched(store, None, False, {"OTEL_TRACES_EXPORTER": "otlp"}) is store
+    assert traced_store(store, None, {"OTEL_TRACES_EXPORTER": "otlp"}) is store
 
 
 def test_a_provider_of_ones_own_is_handed_in_and_anything_else_is_refused(tmp_path):

@@ -90,7 +90,7 @@ class Field:
             self.files,
             home=str(base / "home"),
             own=[base / "home/.config/bridle"],
-            temporary=str(base / "tmp"),
+            temporary=lambda: str(base / "tmp"),
         )
 
     @contextmanager

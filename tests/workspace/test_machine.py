@@ -31,7 +31,7 @@ def machine(base: Path) -> LocalMachine:
         Workspace(base / "ws", also=[base / "extra"]),
         home=str(base / "home"),
         own=[base / "home/.config/bridle", base / "home/state"],
-        temporary=str(base / "tmp"),
+        temporary=lambda: str(base / "tmp"),
     )
 
 

@@ -81,7 +81,7 @@ def commands(ctx: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    gc.set_threshold(50_000)  # loading modules makes many objects and no garbage
+    gc.set_threshold(150_000)  # loading modules makes many objects and no garbage
     atexit.register(gc.freeze)  # at the very end, looking for cycles is 10 ms for nothing
     _prepare_output()
     try:

@@ -6,13 +6,12 @@ that read everything in a folder also read the credentials in it.
 
 import re
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from posixpath import join, normpath
 
 from bridle.command_analysis.argv import Arg, Known
 from bridle.command_analysis.findings import Notes
 from bridle.command_analysis.variables import emptied, likely
-from bridle.policy import Act, Does, Search
+from bridle.policy import Act, Does, Search, may_match
 from bridle.protocols.machine import Machine, Place
 
 STREAMS = frozenset({"-", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/null", "/dev/tty"})
@@ -230,7 +229,6 @@ def _spellings(word: Arg) -> Iterator[str]:
 
 
 _MOST_FOLDERS = 16  # folders of one line
-_UNSURE = re.compile(r"[][{}\\]").search
 _SOURCE = re.compile(
     r"\*\.(?:py|pyi|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|hpp|java|kt|rb|php|cs|swift|md|rst|css|html)"
 ).fullmatch
@@ -249,7 +247,7 @@ def sweep(folder: Arg, names: tuple[str, ...], reach: Reach, *, links: bool = Fa
     reasons = []
     leads_out = links or (bool(found) and not reach.place(folder.text).inside)
     for path in found:
-        if is_wanted(path.rpartition("/")[2], names):
+        if may_match(path.rpartition("/")[2], names):
             place = reach.place(f"{folder.text}/{path}")
             if place.inside or leads_out:
                 reasons.append(reach.judged_read(place))
@@ -264,13 +262,6 @@ def _below(folder: Arg, reach: Reach) -> tuple[str, ...] | None:
             return None
         swept[key] = reach.machine.sensitive_files(folder.text, reach.folder)
     return swept[key]
-
-
-def is_wanted(name: str, names: tuple[str, ...]) -> bool:
-    """A pattern narrows only where everybody reads it alike."""
-    if not names or any(map(_UNSURE, names)):
-        return True
-    return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in names)
 
 
 def note_search(name: str, args: Sequence[Arg], reach: Reach) -> None:

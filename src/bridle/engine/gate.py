@@ -36,8 +36,10 @@ from bridle.policy import (
     ToolPolicy,
     decide,
     is_named,
+    may_match,
 )
 from bridle.protocols.tool import Access, Tool, ToolContext, ToolResult, judge_by_words
+from bridle.workspace.sensitive_paths import protection_of
 
 if TYPE_CHECKING:
     from bridle.engine.engine_config import EngineConfig
@@ -231,8 +233,6 @@ class Gate(Struct):
         def may_write(path: str) -> bool:
             if path in writes or is_named(Act(("write",), path, is_path=True), rules):
                 return True
-            from bridle.workspace.sensitive_paths import protection_of
-
             return any(
                 path.startswith(f"{folder}/") and protection_of(folder).writing for folder in writes
             )
@@ -312,7 +312,7 @@ def _command_facts(
             sandboxed=level != "none",
             sandbox=level,
         )
-    from bridle.command_analysis.judge import judge  # its grammar is loaded for the first command
+    from bridle.command_analysis.judge import judge  # 10 ms, for the first command only
 
     understood = judge(text, cwd or machine.root, machine)
     return Facts(
@@ -517,12 +517,10 @@ def _sensitive_places(
     """Yield the sensitive files below a folder that the search's own pattern does not exclude."""
     if not below:
         return
-    from bridle.command_analysis.paths import is_wanted
-
     wanted = call.arguments.get("glob")
     names = (wanted.rpartition("/")[2],) if isinstance(wanted, str) and wanted[:1] != "!" else ()
     for path in below:
-        if is_wanted(path.rpartition("/")[2], names):
+        if may_match(path.rpartition("/")[2], names):
             place = machine.place(f"{folder}/{path}", machine.root)
             if place.inside and place.reading:
                 yield place

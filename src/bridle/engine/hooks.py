@@ -22,6 +22,8 @@ from bridle.messages import Part, Text, ToolCall
 from bridle.policy import Decision, Mode, Verdict
 from bridle.protocols.hooks import Hooks, Moment, Occasion, Remark
 from bridle.protocols.tool import Tool
+from bridle.workspace.fs import is_set_aside
+from bridle.workspace.sensitive_paths import protection_of
 from bridle.workspace.text import shorten
 
 if TYPE_CHECKING:
@@ -122,9 +124,6 @@ class CallMiddleware:
         """Record which guarded files a command has changed, and return a note about them."""
         if not judged.tool.policy.runs:
             return ""  # a tool for files was judged by the names of its files
-        from bridle.workspace.fs import is_set_aside
-        from bridle.workspace.sensitive_paths import protection_of
-
         packages = _installed_packages(changed)
         paths = [
             file.path for file in changed.files if not any(map(is_set_aside, file.path.split("/")))

@@ -320,9 +320,11 @@ def child_agent_of(name: str) -> BaseAgent | None:
     return agent_of(name)
 
 
-def resolved(agent: BaseAgent | str | None) -> BaseAgent | None:
-    """An agent as it was handed in, or by its name. Raise `ConfigError`."""
-    if agent is None or isinstance(agent, str):
+def resolve_agent(agent: BaseAgent | str | None) -> BaseAgent | None:
+    """Return the agent that was passed in or named; None is our own loop. Raise `ConfigError`."""
+    if agent is None:
+        return None
+    if isinstance(agent, str):
         name = check_agent(agent or LOOP, str(Path.cwd()))
         check_ready(name, *working_folder())
         return agent_of(name)
@@ -334,12 +336,13 @@ def resolved(agent: BaseAgent | str | None) -> BaseAgent | None:
     return checked_object(agent, type(agent).__name__)
 
 
-def translated(
+def translate_call(
     name: str, arguments: dict[str, Any], root: str
 ) -> tuple[str, dict[str, Any], Callable[[dict[str, Any]], dict[str, Any]]] | None:
-    """A call by the name of one of Claude Code's tools, which many agents use, as one of ours.
+    """Return a call of one of Claude Code's tools, whose names many agents use, as one of ours.
 
-    With the way back for arguments; None where it is no such name, or says more than ours can.
+    The third value turns arguments of ours back into the agent's. None if it is not such a tool,
+    or if the call has arguments that ours cannot express.
     """
     from bridle.agents.claude_code.tool_mapping import to_claude, to_ours
 

@@ -5,23 +5,34 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from msgspec import Struct
+
 from bridle import __version__
-from bridle.config.loader import check_patterns
+from bridle.config.loader import check_patterns, load_settings
+from bridle.config.paths import config_file, policy_file, state_folder
 from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import Approver, EngineConfig, OnAsk, PolicyEngine
+from bridle.engine.foreign.agent import NoModel
+from bridle.engine.structured_output import AnswerSchema
 from bridle.errors import ConfigError
 from bridle.policy import MODES, Mode, Rule, read_rule
 from bridle.protocols.provider import Provider, RequestConfig
 from bridle.protocols.store import Day, Durability, Store
 from bridle.protocols.tool import Files, Tool, ToolSource
-from bridle.runtime.agents import child_agent_of, resolved, translated
-from bridle.runtime.providers import known_secrets
+from bridle.providers.fallback import Fallback
+from bridle.providers.retry import SECONDS, Retrying, RetryPolicy
+from bridle.runtime.agents import child_agent_of, resolve_agent, translate_call
+from bridle.runtime.prompts import neutral_prompt, system_prompt
+from bridle.runtime.providers import find_provider, known_secrets
 from bridle.runtime.providers import provider as provider_of
-from bridle.runtime.telemetry import watched
-from bridle.runtime.workspace_setup import Folder, Surroundings, surroundings, undo_of
+from bridle.runtime.telemetry import traced_store
+from bridle.stores.day_budget import DayBudget
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import as_tool
+from bridle.workspace.machine import LocalMachine
+from bridle.workspace.sandbox import Sandbox
+from bridle.workspace.undo import Undo
 from bridle.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -31,42 +42,43 @@ if TYPE_CHECKING:
 
     from bridle.config.diagnostics import Check
     from bridle.protocols.agent import BaseAgent
-    from bridle.protocols.hooks import Hooks, UndoStore
+    from bridle.protocols.hooks import Hooks
     from bridle.tools.skill import Skill
+
+Folder = str | os.PathLike[str]
 
 
 class EngineOptions(TypedDict, total=False):
-    """What else can be said of an engine; what is left out has a sensible default.
+    """The options of an engine; each has a default that suits most programs.
 
-    `approver` answers the gate's questions; without one they are denied, or wait for
-    `session.answer` with on_ask="wait"; with "park" the turn rests in the log until then. `small`
-    is a cheap model for titles and summaries, `fallback` is asked when the first is overloaded.
-    A failed request is retried for `retry_seconds` (300; 0: not at all), at most `retries` times
-    (None: as often as the time allows); a provider of your own is retried only if one of the two is
-    given.
-    `state` is the folder of the sessions, `day` who keeps the account for the limits of a day.
-    `redact` are regular expressions of what nobody is to read; `redact_tokens=False` lets pass
-    what looks like a token of a well-known service. Known keys never pass.
+    `approver` answers the approval requests. Without one they are denied; with on_ask="wait" they
+    wait for `session.answer`, and with "park" the turn waits in the log. `small` is a cheap model
+    for titles and summaries; `fallback` is asked if the first model is overloaded. A failed request
+    is retried for `retry_seconds` (300; 0: never), at most `retries` times (None: as often as the
+    time allows); a provider object is retried only if one of the two is given. `state` is the
+    folder of the sessions, `day` keeps the account for the limits of a day. `redact` are regular
+    expressions of text that must not be recorded or shown; `redact_tokens=False` lets through text
+    that looks like a token of a well-known service. Known keys are always removed.
 
-    `rules` are rules or their words (`"allow: shell(git status)"`); files of rules are the command
-    line's, and `bridle.config.folder.load_rules(folder)` reads them. `policy` is a
-    `PolicyEngine` of your own, asked after the floor and the deny rules; it lifts neither. `hooks`
-    stand before and after tools, prompts and turns: functions (`bridle.hook`), objects, commands
-    (`bridle.config.folder.load_hooks(folder)` reads files of them), or `Hooks` of your own.
-    `instructions` is told to the model behind the usual system prompt; a `system` of your own takes
-    the place of both. `also` are more folders to work on. `sandbox` is what commands run in (auto,
-    bubblewrap, landlock, none), `hosts` whom `web_fetch` may ask (none: there is no such tool);
-    both are for the built-in tools. `undo=False` keeps nothing of what turns change, nor does a
-    store of your own without a `state`. `agent` carries the turns in the place of our own loop: its
-    name (`claude-code`, `acp:COMMAND`, `loop`) or any object of the shape of `BaseAgent`; it needs
-    no provider. A yes for the session ends after `ask_grant_seconds`; a rule made of a yes is
-    handed to `learn`, in its words, with who made it. `sources` have tools that come and go:
-    `bridle.runtime.mcp.mcp_sources(folder)` are the MCP servers that the person has set up.
-    `telemetry` sends OpenTelemetry spans: True, False, or a tracer provider of your own; left out,
-    where the process has a provider or the environment (`OTEL_…`) names an exporter. They carry
-    nothing that was said, unless `telemetry_content` is set. `diagnostics` are command lines that
-    look at changed files (`"ruff check {files}"`) in the sandbox, and the model is told. `skills`
-    are offered to it by name: `bridle.config.folder.load_skills(folder)` finds them.
+    `rules` are `Rule` objects or text (`"allow: shell(git status)"`). The command line reads files
+    of rules; `bridle.config.folder.load_rules(folder)` does so, too. `policy` is a `PolicyEngine`,
+    asked after the floor and the deny rules, neither of which it can lift. `hooks` run before and
+    after tools, prompts and turns: functions (`bridle.hook`), objects, commands
+    (`bridle.config.folder.load_hooks(folder)` reads files of them), or a `Hooks` object.
+    `instructions` are added to the usual system prompt; `system` replaces both. `also` are
+    more folders to work on. `sandbox` is what commands run in (auto, bubblewrap, landlock, none),
+    `hosts` are the ones that `web_fetch` may ask (without any, there is no such tool); both are for
+    the built-in tools. Changes can be undone unless `undo=False`, or if there is a store object and
+    no `state`. `agent` runs the turns in place of our own loop: its name (`claude-code`,
+    `acp:COMMAND`, `loop`) or any object of the shape of `BaseAgent`; it needs no provider.
+    An approval for the session expires after `ask_grant_seconds`. If a person makes a rule of an
+    approval, `learn` is called with the rule's text and the person's name. `sources` have tools
+    that come and go: `bridle.runtime.mcp.mcp_sources(folder)` are the MCP servers in the person's
+    settings. `telemetry` sends OpenTelemetry spans: True, False, or a tracer provider; by default,
+    if the process has a provider or the environment (`OTEL_…`) names an exporter. Spans contain
+    prompts and replies only with `telemetry_content`. `diagnostics` are command lines that check
+    changed files (`"ruff check {files}"`) in the sandbox; the model is told what they print.
+    `skills` are offered to it by name: `bridle.config.folder.load_skills(folder)` finds them.
     """
 
     agent: "BaseAgent | str"
@@ -113,7 +125,7 @@ def build_engine(
     store: Store | None = None,
     **options: "Unpack[EngineOptions]",
 ) -> Engine:
-    """An engine, ready for sessions.
+    """Build an engine, ready for sessions.
 
     Without a provider, it is chosen as on the command line: by the settings, a key or a local
     server. Raise `MissingModel` if there is none; an `agent` needs none. Without tools there are
@@ -121,39 +133,60 @@ def build_engine(
     tools of your own and no workspace, the model has only your tools, and a short neutral system
     prompt that says nothing about files.
     """
-    _check(options)
-    agent = resolved(options.get("agent"))
-    model = _model(provider, agent, options)
+    _check_options(options)
+    agent = resolve_agent(options.get("agent"))
+    model = NoModel(agent) if agent and provider is None else _model(provider, options)
     small = options.get("small")
-    kept = {key: options[key] for key in _KEPT if key in options}  # type: ignore[literal-required]
-    folder = _folder(workspace, options.get("also", ()))
-    around = surroundings(folder, options.get("state"), options.get("sandbox", "auto"))
-    named = _tools(around, tools, agent, options)
-    coding = tools is None or workspace is not None or "also" in options
-    parts = EngineConfig(
+    given_rules = options.get("rules", ())
+    rules = tuple(
+        read_rule(rule, "rules") if isinstance(rule, str) else rule
+        for rule in ((given_rules,) if isinstance(given_rules, str) else given_rules)
+    )
+    files = _files(workspace, options.get("also", ()))
+    folder = local_folder(files, options.get("state"), options.get("sandbox", "auto"))
+    own_tools = tools is not None
+    tools_by_name = _tools(tools, folder, agent, options)
+    state = Path(options["state"]) if "state" in options else state_folder(os.environ)
+    has_state = store is None or "state" in options
+    store = store or JsonlStore(state, options.get("durability", "disk"))
+    coding = not own_tools or workspace is not None or "also" in options
+    config = EngineConfig(
         model,
-        named,
-        _store(store, options),
-        folder,
-        _rules(options.get("rules", ())),
+        tools_by_name,
+        traced_store(
+            store,
+            options.get("telemetry"),
+            os.environ,
+            content=options.get("telemetry_content", False),
+        ),
+        files,
+        rules,
         judge=options.get("policy"),
-        machine=around.machine,
-        sandbox=around.sandbox if tools is None and around.sandbox is not None else "",
-        undo=_keeper(around, named, options, elsewhere=store is not None),
-        hooks=_hooks(_watching(around, options), folder.root),
-        system=_told(agent, folder.root, named, options, coding=coding),
+        machine=folder.machine if folder is not None else None,
+        sandbox="" if own_tools or folder is None else folder.sandbox,
+        hooks=_hooks(folder, rules, files.root, options),
+        system=_system_prompt(agent, files.root, tools_by_name, options, coding=coding),
         agent=agent,
         agents=child_agent_of,
-        translate=translated,
+        translate=translate_call,
         small=provider_of(small) if isinstance(small, str) else small,
         sources=tuple(options.get("sources", ())),
         version=__version__,
         secrets=known_secrets(os.environ),
         redact=check_patterns(options.get("redact", ()), "redact"),
-        day=_day(options, elsewhere=store is not None),
-        **kept,
+        day=options.get("day"),
+        **{key: options[key] for key in _PASSED_ON if key in options},  # type: ignore[literal-required]
     )
-    return Engine(parts)
+    if folder and has_state and options.get("undo", True) and _can_change_files(tools_by_name):
+        config.undo = Undo(folder.workspace.root, state, tools=tools_by_name)
+    if "day" not in options and config.limits.lasts_a_day:
+        if not has_state:
+            raise ConfigError(
+                "a limit of a day needs the day's sessions, and they are in a store of your own",
+                hint="Hand in who keeps its account (day=…), or drop the limit.",
+            )
+        config.day = DayBudget(state)
+    return Engine(config)
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -162,7 +195,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "durability": ("disk", "process"),
     "sandbox": ("auto", "bubblewrap", "landlock", "none"),
 }
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether it fits, and what would
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {  # is it valid, and what would be
     "limits": (lambda value: isinstance(value, Limits), "Pass limits=Limits(…)."),
     "config": (lambda value: isinstance(value, RequestConfig), "Pass config=RequestConfig(…)."),
     "system": (lambda value: isinstance(value, str), "Pass the system prompt as a string."),
@@ -189,8 +222,8 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether it fits, and
     "telemetry_content": (lambda value: isinstance(value, bool), "Pass True or False."),
     "face": (lambda value: isinstance(value, str), "Pass a string; the log shows it."),
 }
-_UNLIMITED = 3600.0  # seconds of a command, if the engine has no limit for a call
-_KEPT = (
+_LONGEST_COMMAND = 3600.0  # seconds, if the engine has no limit for a call
+_PASSED_ON = (
     "mode",
     "approver",
     "on_ask",
@@ -205,7 +238,8 @@ _KEPT = (
 )
 
 
-def _check(options: EngineOptions) -> None:
+def _check_options(options: EngineOptions) -> None:
+    """Raise `TypeError` for an unknown option, and `ConfigError` for a value that cannot be."""
     unknown = options.keys() - EngineOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"build_engine has no option {', '.join(sorted(unknown))}")
@@ -219,65 +253,40 @@ def _check(options: EngineOptions) -> None:
             kind = type(options.get(key)).__name__
             raise ConfigError(f"{key} cannot be a value of type {kind}", hint=wanted)
     if (schema := options.get("config", RequestConfig()).output_schema) is not None:
-        from bridle.engine.structured_output import AnswerSchema
-
         try:
             AnswerSchema(schema)
         except ConfigError as error:
             raise ConfigError(f"output_schema: {error.message}", hint=error.hint) from None
 
 
-def _rules(given: Iterable[Rule | str]) -> tuple[Rule, ...]:
-    """Rules, or their words, as rules. Raise `ConfigError`."""
-    words = (given,) if isinstance(given, str) else given
-    return tuple(read_rule(one, "rules") if isinstance(one, str) else one for one in words)
+# --- the model ---------------------------------------------------------------------------------
 
 
-def default_system(
-    root: str, tools: Iterable[str], options: EngineOptions, *, coding: bool = True
-) -> str:
-    """What the model is told of its work: what was passed in, or a prompt of ours.
-
-    `coding`: that of a coding assistant, which names the folder. Otherwise it is a neutral one.
-    """
-    if "system" in options:
-        return options["system"]
-    from bridle.runtime.prompts import neutral_prompt, system_prompt
-
-    if not coding:
-        return neutral_prompt(options.get("instructions", ""))
-    skills = {one.name: one.description for one in options.get("skills", ())}
-    return system_prompt(root, tools, options.get("instructions", ""), skills)
-
-
-def _watching(around: Surroundings, options: EngineOptions) -> Any:
-    """The hooks, and behind them what looks at changed files, where that was asked for."""
-    given, checks = options.get("hooks"), tuple(options.get("diagnostics", ()))
-    if not checks or around.workspace is None:
-        return given
-    from bridle.runtime.diagnostics import Diagnostics, as_checks, behind
-
-    last = Diagnostics(
-        as_checks(checks),
-        around.workspace,
-        rules=_rules(options.get("rules", ())),
-        machine=around.machine,
-        sandbox=around.sandbox,
-        policy_engine=options.get("policy"),
-    )
-    return behind(given, last)
+def _model(provider: Provider | str | None, options: EngineOptions) -> Provider:
+    """Return the provider, with the retries and the fallback of the options."""
+    if provider is None:
+        model = find_provider(load_settings({}, os.environ).settings).provider()
+    elif isinstance(provider, str):
+        model = provider_of(provider)
+    else:
+        model = provider
+        if lacking := [name for name in ("info", "stream", "close") if not hasattr(model, name)]:
+            raise ConfigError(
+                f"{type(model).__name__} is not a provider: it has no {', '.join(lacking)}",
+                hint="Pass a name such as anthropic/MODEL, or an object with these attributes.",
+            )
+    if "retries" in options or "retry_seconds" in options:
+        model = model.provider if isinstance(model, Retrying) else model
+        retries, seconds = options.get("retries"), options.get("retry_seconds", SECONDS)
+        if retries != 0 and seconds != 0:
+            model = Retrying(model, RetryPolicy(retries, seconds))
+    if fallback := options.get("fallback"):
+        second = provider_of(fallback) if isinstance(fallback, str) else fallback
+        model = Fallback(model, second)
+    return model
 
 
-def _hooks(given: Any, root: str) -> "Hooks | None":
-    """What was handed in as hooks, as one. Raise `ConfigError`."""
-    if given is None:
-        return None
-    from bridle.runtime.hooks import as_hooks
-
-    return as_hooks(given, root)
-
-
-def _told(
+def _system_prompt(
     agent: "BaseAgent | None",
     root: str,
     tools: Iterable[str],
@@ -285,92 +294,49 @@ def _told(
     *,
     coding: bool,
 ) -> str:
-    """What the model is told. Another agent knows its own work, and is told what is special."""
-    if agent is None:
-        return default_system(root, tools, options, coding=coding)
-    return options.get("system", options.get("instructions", ""))
+    """Return the system prompt. `coding`: with what a coding assistant is told about its folder."""
+    instructions = options.get("instructions", "")
+    if "system" in options:
+        return options["system"]
+    if agent is not None:
+        return instructions  # it has a system prompt of its own
+    if not coding:
+        return neutral_prompt(instructions)
+    skills = {skill.name: skill.description for skill in options.get("skills", ())}
+    return system_prompt(root, tools, instructions, skills)
 
 
-def _model(
-    provider: Provider | str | None, agent: "BaseAgent | None", options: EngineOptions
-) -> Provider:
-    """The model's side; where another agent carries the turns it is left out, unless named."""
-    if agent is None or provider is not None:
-        found = _with_retries(_resolved(provider), options)
-        return _with_fallback(found, options.get("fallback"))
-    from bridle.engine.foreign.agent import NoModel
-
-    return NoModel(agent)
+# --- the workspace -----------------------------------------------------------------------------
 
 
-def _tools(
-    around: Surroundings,
-    given: Iterable[Tool | Callable[..., Any]] | None,
-    agent: "BaseAgent | None",
-    options: EngineOptions,
-) -> dict[str, Tool]:
-    """The tools by name. What another agent does is judged by ours of the same kind, too."""
-    named = {} if given is None else _named(given)
-    if given is not None and agent is None:
-        return named
-    return {tool.name: tool for tool in _builtin(around, options)} | named
+class LocalFolder(Struct, frozen=True):
+    """A workspace on this machine, the facts that calls are judged by, and its sandbox."""
+
+    workspace: Workspace
+    machine: LocalMachine
+    sandbox: Sandbox
 
 
-def _resolved(provider: Provider | str | None) -> Provider:
-    if isinstance(provider, str):
-        return provider_of(provider)
-    if provider is not None:
-        if lacking := [name for name in ("info", "stream", "close") if not hasattr(provider, name)]:
-            raise ConfigError(
-                f"{type(provider).__name__} is not a provider: it has no {', '.join(lacking)}",
-                hint="Pass a name such as anthropic/MODEL, or an object with these attributes.",
-            )
-        return provider
-    from bridle.config import load_settings
-    from bridle.runtime.providers import find_provider
-
-    return find_provider(load_settings({}, os.environ).settings).provider()
-
-
-def _with_retries(found: Provider, options: EngineOptions) -> Provider:
-    """The provider with the retries that were asked for here; else it keeps its own."""
-    if not ("retries" in options or "retry_seconds" in options):
-        return found
-    from bridle.providers.retry import SECONDS, Retrying, RetryPolicy
-
-    inner = found.provider if isinstance(found, Retrying) else found
-    retries, seconds = options.get("retries"), options.get("retry_seconds", SECONDS)
-    if retries == 0 or seconds == 0:
-        return inner
-    return Retrying(inner, RetryPolicy(retries, seconds))
+def local_folder(
+    files: Files, state: Folder | None = None, sandbox: str = "auto"
+) -> LocalFolder | None:
+    """Return what belongs to the files of a workspace; None if they are not on this machine."""
+    if isinstance(files, Workspace):
+        workspace = files
+    elif os.path.isdir(files.root):  # noqa: PTH112 - it may be any text
+        workspace = Workspace(files.root)
+    else:
+        return None
+    state = str(state if state is not None else state_folder(os.environ))
+    own = (str(config_file(os.environ)), str(policy_file(os.environ).parent), state)
+    level = "" if sandbox == "auto" else sandbox
+    confined = Sandbox(workspace.root, roots=workspace.roots[1:], hidden=own, level=level)
+    confined.state = state
+    machine = LocalMachine(workspace, own=own, temporary=lambda: confined.temp)
+    return LocalFolder(workspace, machine, confined)
 
 
-def _with_fallback(first: Provider, second: Provider | str | None) -> Provider:
-    if not second:
-        return first
-    from bridle.providers.fallback import Fallback
-
-    return Fallback(first, provider_of(second) if isinstance(second, str) else second)
-
-
-def _builtin(around: Surroundings, options: EngineOptions) -> tuple[Tool, ...]:
-    from bridle.tools.builtin import builtin_tools
-
-    hosts, skills = tuple(options.get("hosts", ())), tuple(options.get("skills", ()))
-    longest = options.get("limits", Limits()).tool_seconds or _UNLIMITED
-    return builtin_tools(sandbox=around.sandbox, hosts=hosts, skills=skills, longest=longest)
-
-
-def _named(tools: Iterable[Tool | Callable[..., Any]]) -> dict[str, Tool]:
-    named: dict[str, Tool] = {}
-    for tool in map(as_tool, tools):
-        if tool.name in named:
-            raise ConfigError(f"two tools are named {tool.name!r}", hint="Give one another name.")
-        named[tool.name] = tool
-    return named
-
-
-def _folder(workspace: Folder | Files | None, also: Iterable[Folder]) -> Files:
+def _files(workspace: Folder | Files | None, also: Iterable[Folder]) -> Files:
     if workspace is None or isinstance(workspace, str | os.PathLike):
         others = tuple(map(Path, (also,) if isinstance(also, str) else also))
         return Workspace(Path(workspace) if workspace else Path.cwd(), also=others)
@@ -382,42 +348,63 @@ def _folder(workspace: Folder | Files | None, also: Iterable[Folder]) -> Files:
     return workspace
 
 
-def _store(given: Store | None, options: EngineOptions) -> Store:
-    """Where the sessions are kept; and where telemetry is wanted, told of."""
-    store = given or JsonlStore(_state(options), options.get("durability", "disk"))
-    content = options.get("telemetry_content", False)
-    return watched(store, options.get("telemetry"), content, os.environ)
+# --- tools and hooks ---------------------------------------------------------------------------
 
 
-def _keeper(
-    around: Surroundings, tools: Mapping[str, Tool], options: EngineOptions, *, elsewhere: bool
-) -> "UndoStore | None":
-    """Who keeps what turns change, where there are tools that change files, and a place for it."""
+def _tools(
+    given: Iterable[Tool | Callable[..., Any]] | None,
+    folder: LocalFolder | None,
+    agent: "BaseAgent | None",
+    options: EngineOptions,
+) -> dict[str, Tool]:
+    """Return the tools by name. Another agent's calls are judged as calls of the built-in ones."""
+    tools = _by_name(given) if given is not None else {}
+    if given is not None and agent is None:
+        return tools
+    from bridle.tools.builtin import builtin_tools  # 12 ms, which tools of one's own do without
+
+    builtin = builtin_tools(
+        sandbox=folder.sandbox if folder is not None else None,
+        hosts=tuple(options.get("hosts", ())),
+        skills=tuple(options.get("skills", ())),
+        longest=options.get("limits", Limits()).tool_seconds or _LONGEST_COMMAND,
+    )
+    return _by_name(builtin) | tools
+
+
+def _by_name(tools: Iterable[Tool | Callable[..., Any]]) -> dict[str, Tool]:
+    tools_by_name: dict[str, Tool] = {}
+    for tool in map(as_tool, tools):
+        if tool.name in tools_by_name:
+            raise ConfigError(f"two tools are named {tool.name!r}", hint="Give one another name.")
+        tools_by_name[tool.name] = tool
+    return tools_by_name
+
+
+def _can_change_files(tools: Mapping[str, Tool]) -> bool:
     policies = [tool.policy for tool in tools.values()]
-    changing = any((one.files and not one.read_only) or one.runs for one in policies)
-    placeless = elsewhere and "state" not in options
-    if around.workspace is None or not changing or placeless or not options.get("undo", True):
+    return any((policy.files and not policy.read_only) or policy.runs for policy in policies)
+
+
+def _hooks(
+    folder: LocalFolder | None, rules: tuple[Rule, ...], root: str, options: EngineOptions
+) -> "Hooks | None":
+    """Return the hooks, and after them the diagnostics, as one. Raise `ConfigError`."""
+    hooks, diagnostics = options.get("hooks"), tuple(options.get("diagnostics", ()))
+    if hooks is None and not diagnostics:
         return None
-    return undo_of(around.workspace, _state(options), tools)
+    # 10 ms: their commands run as the shell tool's do, and few engines have any.
+    from bridle.runtime.diagnostics import Diagnostics, as_checks
+    from bridle.runtime.hooks import as_hooks
 
-
-def _state(options: EngineOptions) -> Path:
-    if "state" in options:
-        return Path(options["state"])
-    from bridle.config import state_folder
-
-    return state_folder(os.environ)
-
-
-def _day(options: EngineOptions, *, elsewhere: bool) -> Day | None:
-    """Who keeps the day's account, where there is a limit that needs one."""
-    if "day" in options or not options.get("limits", Limits()).lasts_a_day:
-        return options.get("day")
-    if elsewhere and "state" not in options:
-        raise ConfigError(
-            "a limit of a day needs the day's sessions, and they are in a store of your own",
-            hint="Hand in who keeps its account (day=…), or drop the limit.",
-        )
-    from bridle.stores.day_budget import DayBudget
-
-    return DayBudget(_state(options))
+    if not diagnostics or folder is None:
+        return as_hooks(hooks, root)
+    last = Diagnostics(
+        as_checks(diagnostics),
+        folder.workspace,
+        rules=rules,
+        machine=folder.machine,
+        sandbox=folder.sandbox,
+        policy_engine=options.get("policy"),
+    )
+    return as_hooks(hooks, root, last)

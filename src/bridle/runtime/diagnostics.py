@@ -174,14 +174,6 @@ def as_checks(given: Iterable[Check | str]) -> tuple[Check, ...]:
     )
 
 
-def behind(hooks: Any, last: Diagnostics) -> list[Any]:
-    """The hooks as they were handed in, one or several, and these behind them."""
-    if hooks is None:
-        return [last]
-    single = callable(hooks) or callable(getattr(hooks, "hear", None))
-    return [*([hooks] if single or not isinstance(hooks, Iterable) else hooks), last]
-
-
 def _named(occasion: Occasion) -> tuple[str, ...]:
     """The paths that an edit names. Raise `ToolError`, `TypeError`."""
     if occasion.tool == "apply_patch":

@@ -32,8 +32,10 @@ from bridle.policy import MODES, Decision, Facts, Mode, Rule, ToolPolicy, Verdic
 from bridle.protocols.machine import Machine
 from bridle.protocols.store import Record, SessionSummary
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
-from bridle.runtime.workspace_setup import LazyMachine, own_places, sandbox_of
+from bridle.runtime.assembly import local_folder
 from bridle.stores.reader import SessionFolder
+from bridle.tools.builtin import builtin_tools
+from bridle.workspace.sandbox import Sandbox
 from bridle.workspace.workspace import Workspace
 
 _URL_ARGUMENTS = {"web_fetch": "url", "fetch": "url"}
@@ -66,15 +68,14 @@ class DryRun:
         self.rules = tuple(rules)
         self._hosts = tuple(hosts)
         workspace = Workspace(root, also=tuple(map(str, also)))
-        own = own_places(os.environ)
-        self.sandbox = sandbox_of(workspace, own, sandbox)
-        self.machine: Machine = LazyMachine(workspace, own, self.sandbox)
+        folder = local_folder(workspace, sandbox=sandbox)
+        assert folder is not None  # a `Workspace` is on this machine
+        self.sandbox: Sandbox = folder.sandbox
+        self.machine: Machine = folder.machine
 
     @cached_property
     def tools(self) -> dict[str, Tool]:
         """The tools that come with bridle, by name."""
-        from bridle.tools.builtin import builtin_tools
-
         tools = builtin_tools(sandbox=self.sandbox, hosts=self._hosts)
         return {tool.name: tool for tool in tools}
 

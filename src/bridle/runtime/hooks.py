@@ -29,7 +29,6 @@ from bridle.config.hooks import CommandLine
 from bridle.config.paths import hooks_file
 from bridle.errors import ConfigError
 from bridle.protocols.hooks import Hooks, Moment, Occasion, Remark
-from bridle.runtime.diagnostics import Diagnostics
 from bridle.tools.threads import in_thread
 from bridle.workspace.fs import is_below
 from bridle.workspace.process.command import Command, ExitStatus, clean_environment
@@ -158,16 +157,17 @@ class _Heard:
         return Remark(deny, words, self._arguments, self._prompt)
 
 
-def as_hooks(given: Any, root: str) -> Hooks | None:
-    """What was handed in as hooks, one or several; None where there is nothing. `ConfigError`.
+def as_hooks(given: Any, root: str, last: "Voice | None" = None) -> Hooks | None:
+    """Return one hook or several as one object; None without any. Raise `ConfigError`.
 
-    `root` is the folder that commands run in.
+    `root` is the workspace; `last` is asked after all others.
     """
     several = isinstance(given, Iterable) and not callable(given) and not _is_hooks(given)
     items = list(given) if several else [] if given is None else [given]
-    if len(items) == 1 and _is_hooks(items[0]):
+    if len(items) == 1 and last is None and _is_hooks(items[0]):
         return items[0]  # type: ignore[no-any-return]  # it has the verbs of one
     voices = [voice for item in items for voice in _voices(item, root)]
+    voices += [last] if last is not None else []
     return InOrder(voices) if voices else None
 
 
@@ -222,7 +222,7 @@ async def _in_time(work: Awaitable[Any], seconds: float) -> Any:
 
 
 def _voices(item: Any, root: str) -> Iterator[Voice]:
-    if isinstance(item, Hook | Diagnostics):
+    if isinstance(item, Hook):
         yield item
     elif isinstance(item, CommandLine):
         yield CommandHook(item, root)

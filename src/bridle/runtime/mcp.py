@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from bridle.config.folder import load_servers
 from bridle.config.paths import config_file, state_folder
+from bridle.engine.json_schema import compile_schema
 from bridle.protocols.tool import ToolSource
 from bridle.runtime.providers import keep_out
+from bridle.tools.mcp.pins import Pins
+from bridle.tools.mcp.server import Server
+from bridle.tools.mcp.servers import Servers
+from bridle.tools.mcp.spec import ServerSpec
 
 if TYPE_CHECKING:
     from bridle.config.mcp import ServerSettings
@@ -37,8 +43,6 @@ def mcp_sources(
     To be called before the engine is made: what their settings hold of secrets is kept out of its
     log from then on.
     """
-    from bridle.config.folder import load_servers  # it imports YAML's readers, and most have none
-
     return sources_of(load_servers(Path(root)).items, root, state=state)
 
 
@@ -63,8 +67,6 @@ def sources_of(
     enabled = [one for one in servers if one.enabled]
     if not enabled:
         return ()
-    from bridle.tools.mcp.servers import Servers
-
     environ = os.environ if environ is None else environ
     folder = Path(state) if state is not None else state_folder(environ)
     return (Servers([server_of(one, root, folder, environ) for one in enabled]),)
@@ -77,9 +79,6 @@ def server_of(
     environ: Mapping[str, str],
 ) -> "Server":
     """One server, not started, with what is known of it from before."""
-    from bridle.tools.mcp.pins import Pins
-    from bridle.tools.mcp.server import Server
-
     spec = spec_of(settings, Path(root), environ)
     if settings.auth:
         spec = replace(spec, tokens=tokens_of(spec, state))
@@ -107,8 +106,6 @@ def _given(path: str) -> list[str]:
 
 def spec_of(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) -> "ServerSpec":
     """How it is reached, with its variables looked up."""
-    from bridle.tools.mcp.spec import ServerSpec
-
     lookup = _Lookup(environ)
     env = {name: lookup.fill(value) for name, value in settings.env.items()}
     headers = {name: lookup.fill(value) for name, value in settings.headers.items()}
@@ -169,6 +166,4 @@ def _identity(settings: "ServerSettings", root: Path) -> str:
 
 
 def _compiled(schema: dict[str, Any]) -> object:
-    from bridle.engine.json_schema import compile_schema
-
     return compile_schema(schema)

@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from bridle.config.paths import state_folder
+from bridle.config.trust import Trust
 from bridle.workspace.text import neutral, one_line
 
 MOST = 32 * 1024  # bytes of a project's instructions
@@ -85,8 +86,6 @@ def project_instructions(root: str | Path, environ: Mapping[str, str] | None = N
     there = [name for name in FILES if os.path.lexists(Path(root, name))]
     if not there:
         return Project()
-    from bridle.config.trust import Trust
-
     trust = Trust(state_folder(os.environ if environ is None else environ))
     found: dict[str, bytes] = {}
     unread = []

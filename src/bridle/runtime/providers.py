@@ -14,6 +14,15 @@ from msgspec import Struct
 from bridle.config import KEY_VARIABLES, URL_VARIABLES, Settings, bare_vendor
 from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.protocols.provider import Provider
+from bridle.providers.anthropic import Anthropic
+from bridle.providers.catalogue import lookup
+from bridle.providers.local_servers import find_local_servers
+from bridle.providers.offline import Offline
+from bridle.providers.openai_chat import OpenAIChat
+from bridle.providers.openai_responses import OpenAIResponses
+from bridle.providers.retry import SECONDS, Retrying, RetryPolicy
+from bridle.providers.scripted import Scripted
+from bridle.providers.wire import Timeouts
 from bridle.usage import Price
 
 if TYPE_CHECKING:
@@ -152,8 +161,6 @@ def unknown_name(name: str) -> ConfigError:
 
 
 def _timeouts(options: ProviderOptions) -> "Timeouts":
-    from bridle.providers.wire import Timeouts
-
     given = Timeouts()
     return Timeouts(
         options.get("connect_timeout", given.connect),
@@ -163,34 +170,24 @@ def _timeouts(options: ProviderOptions) -> "Timeouts":
 
 
 def _offline(wanted: _Wanted) -> Provider:
-    from bridle.providers.offline import Offline
-
     return Offline()
 
 
 def _scripted(wanted: _Wanted) -> Provider:
-    from bridle.providers.scripted import Scripted
-
     if not wanted.model:
         raise ConfigError("a scripted model needs a file", hint="Write scripted:FILE.")
     return Scripted.from_file(wanted.model)
 
 
 def _anthropic(wanted: _Wanted) -> Provider:
-    from bridle.providers.anthropic import Anthropic
-
     return _retrying(Anthropic(wanted.model, **_common(wanted)), wanted)
 
 
 def _responses(wanted: _Wanted) -> Provider:
-    from bridle.providers.openai_responses import OpenAIResponses
-
     return _retrying(OpenAIResponses(wanted.model, **_common(wanted)), wanted)
 
 
 def _chat(wanted: _Wanted) -> Provider:
-    from bridle.providers.openai_chat import OpenAIChat
-
     in_text = wanted.options.get("calls_in_text", wanted.local)
     return _retrying(OpenAIChat(wanted.model, calls_in_text=in_text, **_common(wanted)), wanted)
 
@@ -198,8 +195,6 @@ def _chat(wanted: _Wanted) -> Provider:
 def _common(wanted: _Wanted) -> dict[str, Any]:
     """What the three APIs are all told."""
     from msgspec.structs import replace
-
-    from bridle.providers.catalogue import lookup
 
     info = lookup(wanted.vendor, wanted.model)
     price = wanted.options.get("price", info.price)
@@ -225,8 +220,6 @@ def _sdk_transport(wanted: _Wanted) -> "Transport":
 
 
 def _retrying(made: Provider, wanted: _Wanted) -> Provider:
-    from bridle.providers.retry import SECONDS, Retrying, RetryPolicy
-
     retries, seconds = wanted.options.get("retries"), wanted.options.get("retry_seconds", SECONDS)
     if retries == 0 or seconds == 0:
         return made
@@ -234,8 +227,6 @@ def _retrying(made: Provider, wanted: _Wanted) -> Provider:
 
 
 def _is_local(url: str) -> bool:
-    from urllib.parse import urlsplit
-
     host = urlsplit(url).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.")
 
@@ -363,8 +354,6 @@ def local_servers() -> list[tuple[str, str, str]]:
     """The local servers that answer and have a model."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
-
-    from bridle.providers.local_servers import find_local_servers
 
     with ThreadPoolExecutor(1) as pool:  # the caller may have an event loop of its own
         found = pool.submit(lambda: asyncio.run(find_local_servers())).result()

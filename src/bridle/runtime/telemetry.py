@@ -32,10 +32,13 @@ _EXPORT = (
 _made: "list[TracerProvider]" = []  # the one that was made of the environment, for all engines
 
 
-def watched(store: Store, wanted: Any, content: bool, environ: Mapping[str, str]) -> Store:
-    """The store, or one that tells spans of what is written. Raise `ConfigError`.
+def traced_store(
+    store: Store, wanted: Any, environ: Mapping[str, str], *, content: bool = False
+) -> Store:
+    """Return the store, or one that also sends spans of what is written. Raise `ConfigError`.
 
-    `wanted` is True, False, a tracer provider, or None: as the process and its environment say.
+    `wanted` is True, False, a tracer provider, or None: if the process has one, or the environment
+    names an exporter.
     """
     if wanted is False or (wanted is None and not (_is_loaded() or is_named(environ))):
         return store

@@ -25,6 +25,7 @@ from bridle.stores.log_file import CLOSED, Batch, LogFile, SessionsDir, Writer, 
 from bridle.stores.log_format import MAX_LINE, utc_timestamp
 from bridle.stores.reader import LogLoader, SessionFolder, open_log
 from bridle.stores.session_index import write_label
+from bridle.stores.transfer import delete
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -94,8 +95,6 @@ class JsonlStore(SessionFolder):
 
     def delete(self, session_id: str) -> None:
         """Delete a session that no process owns. What it used today still counts."""
-        from bridle.stores.transfer import delete  # slow to load, and seldom needed
-
         delete(self, session_id)
 
     def listen(self, on_message: Callable[[], None] | None) -> None:

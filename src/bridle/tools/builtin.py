@@ -12,6 +12,7 @@ from bridle.tools.read import Read
 from bridle.tools.session_tools import AskUser, ExitPlanMode, TaskTool, TodoWrite
 from bridle.tools.shell.tool import LONGEST, Shell, ShellOutput, ShellStop
 from bridle.tools.skill import Skill, SkillTool
+from bridle.tools.web_fetch import WebFetch
 from bridle.tools.write import Write
 from bridle.workspace.sandbox import Sandbox
 
@@ -36,6 +37,4 @@ def builtin_tools(
         tools = (*tools, SkillTool(skills))
     if not hosts:
         return tools
-    from bridle.tools.web_fetch import WebFetch  # takes 8 ms, and most people name no hosts
-
     return (*tools, WebFetch(hosts))

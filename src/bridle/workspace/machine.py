@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import translate
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -331,8 +331,9 @@ _LONGEST = 4 * 4096  # bytes; the kernel counts only one name of the four that m
 class LocalMachine:
     """A workspace and what lies around it.
 
-    `own` are bridle's folders (settings, state), which nobody else reads or writes; `temporary` is
-    the folder that commands have for themselves.
+    `own` are bridle's folders (settings, state), which nobody else reads or writes. `temporary`
+    returns the folder that commands have for themselves; it is called for the first path outside
+    of the workspace, since the folder may have to be made.
     """
 
     def __init__(
@@ -341,12 +342,12 @@ class LocalMachine:
         *,
         home: str = "",
         own: Sequence[str | Path] = (),
-        temporary: str = "",
+        temporary: Callable[[], str] | None = None,
     ) -> None:
         self._roots = workspace.roots
         self._home = home or _home()
         self._homes = tuple({self._home, os.path.realpath(self._home)})
-        self._temporary = os.path.realpath(temporary) if temporary else ""
+        self._find_temporary = temporary
         spelled = {os.path.abspath(one) for one in own}  # noqa: PTH100 - as given, links and all
         self._own = tuple(map(folded, spelled | {os.path.realpath(one) for one in spelled}))
         self._repositories = Repositories(self._home)
@@ -357,6 +358,10 @@ class LocalMachine:
     def root(self) -> str:
         """The real path of the workspace."""
         return self._roots[0]
+
+    @cached_property
+    def _temporary(self) -> str:
+        return os.path.realpath(self._find_temporary()) if self._find_temporary else ""
 
     @property
     def home(self) -> str:
@@ -371,9 +376,9 @@ class LocalMachine:
         if path in DEVICES:  # by this name; what its links lead to is another for each process
             return Place(path, False, temporary=True)
         found = self._follow(whole)
-        if found.path in DEVICES or is_below(found.path, self._temporary):
-            return Place(found.path, False, temporary=True)
         root = self._root_of(found.path)
+        if found.path in DEVICES or (root is None and is_below(found.path, self._temporary)):
+            return Place(found.path, False, temporary=True)
         care = self._care(whole, found, root)
         shown = found.path if root is None else self._shown(found.path, root)
         return Place(shown, root is not None, care.reading, care.writing, care.why)
