@@ -132,7 +132,7 @@ def test_a_limit_that_can_pay_for_a_whole_reply_changes_nothing():
     info = ProviderInfo("scripted", "m", max_output=128_000, price=Price(1.0, 5.0))
     budget, config = Budget(Limits(money=2.0), info, who="s"), RequestConfig()
     assert reserved(budget, 1000, config) is config
-    assert budget.set_aside == (33_000, (1000 * 1.0 + 32_000 * 5.0) / 1_000_000)
+    assert budget.reserved == (33_000, (1000 * 1.0 + 32_000 * 5.0) / 1_000_000)
 
 
 def test_a_shorter_reply_is_said_once_a_turn():

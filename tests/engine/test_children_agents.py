@@ -61,9 +61,9 @@ def test_agents_side_by_side_are_ended_by_what_they_use_together():
     one, two = (Budget(Limits(steps=3), ProviderInfo("m"), who=who) for who in ("a", "b"))
     for child in (one, two):
         child.begin_below(above, shares=True)
-    one.steps = 2
+    one.add_steps(2)
     assert limit_reached(two, two.before) == ("", "")
-    two.steps = 2
+    two.add_steps(2)
     assert (above.steps, two.steps) == (4, 2)
     assert limit_reached(two, two.before) == ("the limit of 3 steps is reached", "")
 

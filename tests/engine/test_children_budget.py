@@ -191,11 +191,11 @@ def test_what_an_ancestor_has_set_aside_for_itself_is_not_waited_for():
     config = run(child.reserve(RequestConfig(), 100))
     assert config == RequestConfig()
     child.spend(Usage(100, 1000), None)
-    assert root.set_aside == (8900, 0.0)
-    agent.let_go()
+    assert root.reserved == (8900, 0.0)
+    agent.end_reservation()
     root.end_below("a")
-    agent.let_go()
-    assert root.set_aside == (0, 0.0)
+    agent.end_reservation()
+    assert root.reserved == (0, 0.0)
 
 
 def test_a_child_has_what_was_asked_for_and_never_more_than_is_left():
@@ -243,12 +243,12 @@ def test_what_an_agent_may_spend_unasked_is_set_aside_above_until_it_has_ended()
     above = Budget(Limits(money=1.0), PRICED, who="p")
     child = Budget(Limits(money=0.4), PRICED, who="c")
     child.begin_below(above, shares=True)
-    assert above.set_aside == (0, 0.4)
+    assert above.reserved == (0, 0.4)
     child.spend(Usage(10, 10), 0.1)
-    assert above.set_aside[1] == 0.4 - 0.1
+    assert above.reserved[1] == 0.4 - 0.1
     assert (above.money, above.tokens) == (0.1, 20)
     above.end_below("c")
-    assert above.set_aside == (0, 0)
+    assert above.reserved == (0, 0)
 
 
 def test_an_unknown_price_below_ends_a_tree_that_has_a_limit_of_money():

@@ -142,7 +142,7 @@ def test_a_call_that_nothing_came_of_gives_its_room_back():
     budget = Budget(Limits(tokens=10_000), PRICED, who="s")
     title = budget.beside(SMALL, "title")
     reserved(title, 400, RequestConfig(max_tokens=500))
-    title.let_go()
+    title.end_reservation()
     assert reserved(budget, 100).max_tokens == 9900
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bridle.engine.history import fold
-from bridle.engine.model_call import add_plan_instructions
+from bridle.engine.model_call import PLAN_INSTRUCTIONS
 from bridle.errors import SessionError
 from bridle.events import (
     ApprovalAnswered,
@@ -115,12 +115,18 @@ def test_the_model_is_told_of_plan_mode_as_long_as_it_lasts():
             await session.wait(await session.send("wait"))
             return [one.system for one in model.requests]
 
+    async def without_a_system_prompt():
+        model = Scripted(["ok"])
+        async with make_engine(model, mode="plan") as engine:
+            await engine.run("plan it")
+            return model.requests[0].system
+
     first, second, third = run(story())
-    assert first == third == add_plan_instructions("You help.", "plan")
+    assert first == third == f"You help.\n\n{PLAN_INSTRUCTIONS}"
     assert first.startswith("You help.\n\n# Plan mode\n")
     assert "exit_plan_mode" in first
     assert second == "You help."
-    assert add_plan_instructions("", "plan").startswith("# Plan mode")
+    assert run(without_a_system_prompt()) == PLAN_INSTRUCTIONS
 
 
 def planning(answer, word_calls):

@@ -63,39 +63,31 @@ class Limits(Struct, frozen=True, omit_defaults=True):
         return bool(self.day_tokens or self.day_money)
 
 
-class Ledger:
+class Ledger(Struct):
     """What a turn and its session have used, and what is reserved at the moment."""
 
-    __slots__ = ("before", "held", "money", "tokens", "unknown", "waiting")
+    before: ExecutionMetrics  # what the session had used when the turn began
+    tokens: int = 0
+    money: float = 0.0
+    unpriced_model: str = ""  # the model of a reply whose cost is not known
+    reserved: dict[str, tuple[int, float]] = {}  # tokens and money, by who reserved them
+    waiters: list[asyncio.Future[None]] = []  # done when a reservation ends
 
-    def __init__(self, before: ExecutionMetrics) -> None:
-        self.before = before
-        self.tokens = 0
-        self.money = 0.0
-        self.unknown = ""  # the model of a reply whose cost is not known
-        self.held: dict[str, tuple[int, float]] = {}
-        self.waiting: list[asyncio.Future[None]] = []  # done when a reservation ends
-
-    def others(self, who: str, kin: Set[str] = frozenset()) -> tuple[int, float]:
+    def reserved_by_others(self, who: str, exempt: Set[str] = frozenset()) -> tuple[int, float]:
         """Return what others in this session, and below it, have reserved.
 
-        `kin` are budgets above whose share is ours to use: it is never free while we run.
+        `exempt` are budgets above whose share is ours to use: it is never free while we run.
         """
-        held = self.held.items()
-        found = [most for name, most in held if name != who and name not in kin]
-        return sum(tokens for tokens, _ in found), sum(money for _, money in found)
-
-    def add(self, tokens: int, money: float, unknown: str) -> None:
-        """Count what was used."""
-        self.tokens += tokens
-        self.money += money
-        self.unknown = unknown or self.unknown
+        amounts = [
+            amount for name, amount in self.reserved.items() if name != who and name not in exempt
+        ]
+        return sum(tokens for tokens, _ in amounts), sum(money for _, money in amounts)
 
 
-_ENDLESS = 1 << 62
-_NEW = ExecutionMetrics()
-_LEAST = 1024  # tokens of a reply that is worth asking for, unless a whole one has fewer
-_LOOK = 0.25  # seconds between two looks at a day's account that others have filled
+_UNLIMITED = 1 << 62
+_NOTHING_USED = ExecutionMetrics()
+_MIN_REPLY = 1024  # tokens of a reply that is worth asking for, unless a whole one has fewer
+_DAY_SECONDS = 0.25  # between two tries to reserve what others have reserved of the day
 
 
 class _Scope(NamedTuple):
@@ -108,9 +100,11 @@ class _Scope(NamedTuple):
 
 
 class Reservation:
-    """Room for one model call, as an async context manager that gives the request's settings.
+    """Tokens and money for one model call: `async with` gives the settings of its request.
 
-    On leaving it, what was reserved is free again; what was used has been counted by `spend`.
+    On leaving the block, what was reserved is free again; what was used has been counted by
+    `Budget.spend`. `settled` returns when everything emitted so far is durable, which the account
+    of the day depends on. `is_repeated`: the step has been counted already.
     """
 
     __slots__ = ("_budget", "_config", "_is_repeated", "_new_tokens", "_settled")
@@ -122,7 +116,7 @@ class Reservation:
         new_tokens: int,
         settled: Callable[[], Awaitable[None]],
         *,
-        is_repeated: bool,
+        is_repeated: bool = False,
     ) -> None:
         self._budget = budget
         self._config = config
@@ -131,11 +125,13 @@ class Reservation:
         self._is_repeated = is_repeated
 
     async def __aenter__(self) -> RequestConfig:
-        return await self._budget.reserve(self._config, self._new_tokens, again=self._is_repeated)
+        return await self._budget.reserve(
+            self._config, self._new_tokens, is_repeated=self._is_repeated
+        )
 
     async def __aexit__(self, *_: object) -> None:
         if self._budget.limits.counts:
-            self._budget.let_go()
+            self._budget.end_reservation()
         if self._budget.day is not None:
             await self._budget.settle(self._settled)
 
@@ -151,15 +147,14 @@ class Budget:
         self,
         limits: Limits,
         info: ProviderInfo,
-        before: ExecutionMetrics = _NEW,
+        before: ExecutionMetrics = _NOTHING_USED,
         day: Day | None = None,
         who: str = "",
     ) -> None:
         self.limits = limits
         self.above: Budget | None = None
         self.shares = False  # it spends without asking, so what it may use is reserved above
-        self._steps = self._steps_below = 0
-        self._calls = self._calls_below = 0
+        self.steps = self.tool_calls = 0  # of this turn and its subagents
         self._is_beside = False
         self.day = day if limits.lasts_a_day else None
         self._who = who
@@ -169,28 +164,15 @@ class Budget:
         self._reading = 0  # tokens that it is about to read, by our estimate
         self._refused = 0  # the limit of calls that was exceeded
 
-    @property
-    def steps(self) -> int:
-        """The steps of this turn and of its subagents."""
-        return self._steps + self._steps_below
+    def add_steps(self, count: int) -> None:
+        """Count steps here and in every budget above."""
+        for level in self.levels():
+            level.steps += count
 
-    @steps.setter
-    def steps(self, own: int) -> None:
-        more, self._steps = own - self._steps, own
-        for level in self._above():
-            level._steps_below += more
-
-    @property
-    def tool_calls(self) -> int:
-        """The calls of this turn and of its subagents."""
-        return self._calls + self._calls_below
-
-    @tool_calls.setter
-    def tool_calls(self, count: int) -> None:
-        more = count - self.tool_calls
-        self._calls += more
-        for level in self._above():
-            level._calls_below += more
+    def add_tool_calls(self, count: int) -> None:
+        """Count tool calls here and in every budget above; a negative count takes some back."""
+        for level in self.levels():
+            level.tool_calls += count
 
     @property
     def before(self) -> ExecutionMetrics:
@@ -198,23 +180,19 @@ class Budget:
         return self._ledger.before
 
     @property
-    def set_aside(self) -> tuple[int, float]:
+    def reserved(self) -> tuple[int, float]:
         """The tokens and the money that are reserved, here and below."""
-        return self._ledger.others("")
+        return self._ledger.reserved_by_others("")
 
     @property
-    def is_held_by_others(self) -> bool:
+    def has_reservations_of_others(self) -> bool:
         """Is something reserved by others, here or above, that may be free later?"""
         kin = frozenset(level._who for level in self.levels() if level.shares)
-        return any(any(level._ledger.others("", kin)) for level in self.levels())
+        return any(any(level._ledger.reserved_by_others("", kin)) for level in self.levels())
 
     def levels(self) -> "Iterator[Budget]":
         """Yield this budget, and all above it."""
-        yield self
-        yield from self._above()
-
-    def _above(self) -> "Iterator[Budget]":
-        level = self.above
+        level: Budget | None = self
         while level is not None:
             yield level
             level = level.above
@@ -230,9 +208,9 @@ class Budget:
         return self._ledger.money
 
     @property
-    def unknown(self) -> str:
+    def unpriced_model(self) -> str:
         """The model of a reply of this turn whose cost is unknown; empty if there is none."""
-        return self._ledger.unknown
+        return self._ledger.unpriced_model
 
     def beside(self, info: ProviderInfo, purpose: str) -> "Budget":
         """Return the same budget for another model's call beside the turn: a title, a summary.
@@ -248,89 +226,76 @@ class Budget:
         """Place it below a parent's budget; `shares`: reserve all that it may use up there."""
         self.above, self.shares = above, shares
         if shares:
-            self._hold_share(anew=True)
+            self._reserve_share(anew=True)
 
     def end_below(self, who: str) -> None:
         """End the reservation of a subagent that has ended."""
         for level in self.levels():
-            level._ledger.held.pop(who, None)
-        self._wake()
+            level._ledger.reserved.pop(who, None)
+        self._wake_waiters()
 
-    def _wake(self) -> None:
+    def _wake_waiters(self) -> None:
         """Have those who wait for a reservation to end look again."""
-        for news in self._root()._ledger.waiting:
-            if not news.done():
-                news.set_result(None)
+        for waiter in self._root()._ledger.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
-    def _hold_share(self, *, anew: bool) -> None:
-        """Reserve above what it may still use; not `anew` once it has ended."""
+    def _reserve_share(self, *, anew: bool) -> None:
+        """Reserve above what it may still use; without `anew`, only if it has not ended."""
         tokens, money = self.limits.tokens - self.tokens, self.limits.money - self.money
-        for level in self._above():
-            if anew or self._who in level._ledger.held:
-                level._ledger.held[self._who] = max(0, tokens), max(0.0, money)
+        for level in self.levels():
+            if level is not self and (anew or self._who in level._ledger.reserved):
+                level._ledger.reserved[self._who] = max(0, tokens), max(0.0, money)
 
     def resume(self, used: ExecutionMetrics, steps: int) -> None:
         """Count what the turn had used before it was parked."""
-        self.steps, self.tool_calls = steps, used.tool_calls
+        self.add_steps(steps)
+        self.add_tool_calls(used.tool_calls)
         self._ledger.tokens, self._ledger.money = used.tokens, used.cost
 
     def restart_estimate(self) -> None:
         """Forget how much the model read last: the next estimate covers the whole conversation."""
         self._context = self._reading = 0
 
-    def reservation(
-        self,
-        config: RequestConfig,
-        new_tokens: int,
-        settled: Callable[[], Awaitable[None]],
-        *,
-        is_repeated: bool = False,
-    ) -> Reservation:
-        """Reserve room for one model call while the context lasts; see `reserve`.
-
-        `settled` returns when everything emitted so far is durable: the day's account goes by it.
-        """
-        return Reservation(self, config, new_tokens, settled, is_repeated=is_repeated)
-
     async def reserve(
-        self, config: RequestConfig, news: int, *, again: bool = False
+        self, config: RequestConfig, new_tokens: int, *, is_repeated: bool = False
     ) -> RequestConfig:
-        """Reserve room for one model call, and return its settings. Raise `BudgetReached`.
+        """Reserve tokens and money for one model call. Return its settings. Raise `BudgetReached`.
 
         Wait for reservations of others to end if they are in the way. Lower `max_tokens` only if
-        what is left cannot pay for a full reply, and not below 1,024. `news` estimates the tokens
-        that are new since the last call; `again`: the step has been counted already.
+        what is left cannot pay for a full reply, and not below 1,024. `new_tokens` is an estimate
+        of the tokens that are new since the last call; `is_repeated`: the step has been counted.
         """
-        if not again:
+        if not is_repeated:
             self._take_step()
         if not self.limits.counts:
             return config
-        reading = self._reading = self._context + news
+        reading = self._reading = self._context + new_tokens
         wanted = reply_limit(config, self._info)
         while (room := self._room(reading, wanted)) is None:
-            await self.freed()
+            await self.wait_for_release()
         most = self._most(room)
         for level in self.levels():
-            level._ledger.held[self._who] = most
+            level._ledger.reserved[self._who] = most
         config = config if room == wanted else replace(config, max_tokens=room)
         if self.day is None:
             return config
         try:
-            return await self._hold(config)
+            return await self._reserve_day(config)
         except BaseException:
-            self.let_go()
+            self.end_reservation()
             raise
 
-    async def freed(self) -> None:
+    async def wait_for_release(self) -> None:
         """Wait until a reservation anywhere in the tree has ended."""
-        waiting = self._root()._ledger.waiting
-        news = asyncio.get_running_loop().create_future()
-        waiting.append(news)
+        waiters = self._root()._ledger.waiters
+        waiter = asyncio.get_running_loop().create_future()
+        waiters.append(waiter)
         try:
-            await news
+            await waiter
         finally:
-            if news in waiting:
-                waiting.remove(news)
+            if waiter in waiters:
+                waiters.remove(waiter)
 
     def _root(self) -> "Budget":
         *_, root = self.levels()
@@ -341,13 +306,13 @@ class Budget:
 
         Raise `BudgetReached` if too little is left even without the reservations of others.
         """
-        least = min(_LEAST, wanted)
-        kin = frozenset(level._who for level in self._above() if level.shares)
-        free = room = _ENDLESS
+        least = min(_MIN_REPLY, wanted)
+        kin = frozenset(level._who for level in self.levels() if level.shares and level is not self)
+        free = room = _UNLIMITED
         for level in self.levels():
-            held = level._ledger.others(self._who, kin)
+            held = level._ledger.reserved_by_others(self._who, kin)
             free = min(free, self._left(level, reading, least, (0, 0.0)))
-            room = min(room, self._left(level, reading, -_ENDLESS, held))
+            room = min(room, self._left(level, reading, -_UNLIMITED, held))
         if room >= wanted:
             return wanted
         return room if room >= least and free < wanted else None
@@ -367,7 +332,7 @@ class Budget:
                 raise BudgetReached(f"the limit of {steps} is reached")
         if self._refused:
             raise BudgetReached(f"the limit of {quantity(self._refused, 'tool call')} is reached")
-        self.steps = self._steps + 1
+        self.add_steps(1)
 
     async def settle(self, settled: Callable[[], Awaitable[None]]) -> None:
         """End the reservation in the day's account, once the usage is durable in the log."""
@@ -377,25 +342,28 @@ class Budget:
         """Count what a model call used. Without figures, count what it was to read."""
         total = usage.total_tokens or self._reading
         self._context = total
-        unknown = ""
+        unpriced = ""
         if cost is None:
-            unknown = model or self._info.model or self._info.name
+            unpriced = model or self._info.model or self._info.name
             guess = usage if usage.total_tokens else Usage(self._reading)
             cost = self._info.price.cost(guess) if self._info.price is not None else 0.0
         for level in self.levels():
-            level._ledger.add(total, cost, unknown)
-        self.let_go()
+            ledger = level._ledger
+            ledger.tokens += total
+            ledger.money += cost
+            ledger.unpriced_model = unpriced or ledger.unpriced_model
+        self.end_reservation()
 
-    def let_go(self) -> None:
+    def end_reservation(self) -> None:
         """End the reservation of a model call."""
-        if self.above is None and not self._ledger.held:
+        if self.above is None and not self._ledger.reserved:
             return
         for level in self.levels():
             if not self.shares:
-                level._ledger.held.pop(self._who, None)
+                level._ledger.reserved.pop(self._who, None)
             if level.shares:
-                level._hold_share(anew=False)
-        self._wake()
+                level._reserve_share(anew=False)
+        self._wake_waiters()
 
     def take_call(self) -> bool:
         """Count one more tool call, here and above; False: the limit is reached."""
@@ -404,35 +372,37 @@ class Budget:
             if limit and level.tool_calls >= limit:
                 self._refused = limit
                 return False
-        self.tool_calls += 1
+        self.add_tool_calls(1)
         return True
 
     def _most(self, room: int) -> tuple[int, float]:
         """Return the most that a call can use whose reply has `room` tokens."""
         price = self._info.price
-        money = (self._reading * _dearest(price) + room * price.output) if price is not None else 0
+        money = (
+            (self._reading * _input_price(price) + room * price.output) if price is not None else 0
+        )
         return self._reading + room, money / 1_000_000
 
-    async def _hold(self, config: RequestConfig) -> RequestConfig:
+    async def _reserve_day(self, config: RequestConfig) -> RequestConfig:
         """Reserve room in the day's account as well. Raise `BudgetReached`."""
         while True:
-            work = asyncio.ensure_future(asyncio.to_thread(self._hold_some, config))
+            work = asyncio.ensure_future(asyncio.to_thread(self._try_reserve_day, config))
             try:
-                held = await asyncio.shield(work)
+                reserved = await asyncio.shield(work)
             except asyncio.CancelledError:
-                await run_uncancelled(self._take_back(work))
+                await run_uncancelled(self._cancel_day(work))
                 raise
-            if held is not None:
-                return held
-            await asyncio.sleep(_LOOK)  # another session or process has reserved it
+            if reserved is not None:
+                return reserved
+            await asyncio.sleep(_DAY_SECONDS)  # another session or process has reserved it
 
-    def _hold_some(self, config: RequestConfig) -> RequestConfig | None:
+    def _try_reserve_day(self, config: RequestConfig) -> RequestConfig | None:
         """In a thread: reserve; None: other reservations have to end first."""
         assert self.day is not None
         if self.limits.day_money:
             self._check_price(self.limits.day_money, " a day", self._ledger)
         wanted = room = reply_limit(config, self._info)
-        least = min(_LEAST, wanted)
+        least = min(_MIN_REPLY, wanted)
         while True:
             tokens, money = self._most(room)
             limits = self.limits
@@ -457,29 +427,29 @@ class Budget:
         try:
             await settled()
         finally:  # also if the log fails: nobody else would end the reservation
-            await self._release()
+            await self._release_day()
 
-    async def _take_back(self, work: "asyncio.Future[RequestConfig | None]") -> None:
+    async def _cancel_day(self, work: "asyncio.Future[RequestConfig | None]") -> None:
         """End a reservation that was made for a cancelled caller."""
         await asyncio.wait([work])
         if work.exception() is None:
-            await self._release()
+            await self._release_day()
 
-    async def _release(self) -> None:
+    async def _release_day(self) -> None:
         if self.day is not None:
             await asyncio.to_thread(self.day.release, self._who)
 
     def _tokens_left(self, level: "Budget", reading: int, least: int, held: int) -> int:
         ledger = level._ledger
         here, before = ledger.tokens, ledger.before.tokens
-        room = _ENDLESS
+        room = _UNLIMITED
         for limit, used, scope, hint in (
             _Scope(level.limits.tokens, here, "", ""),
             _Scope(
                 level.limits.session_tokens, before + here, " a session", raise_limit_hint("tokens")
             ),
         ):
-            left = int(limit - used - held - reading) if limit else _ENDLESS
+            left = int(limit - used - held - reading) if limit else _UNLIMITED
             if left < least:
                 most = quantity(limit, "token")
                 raise BudgetReached(
@@ -493,7 +463,7 @@ class Budget:
     def _money_left(self, level: "Budget", reading: int, least: int, held: float) -> int:
         ledger = level._ledger
         here, before = ledger.money, ledger.before.cost
-        room = _ENDLESS
+        room = _UNLIMITED
         for limit, used, scope, hint in (
             _Scope(level.limits.money, here, "", ""),
             _Scope(
@@ -503,8 +473,8 @@ class Budget:
             if not limit:
                 continue
             price = self._check_price(limit, scope, ledger)
-            left = limit - used - held - reading * _dearest(price) / 1_000_000
-            some = int(left * 1_000_000 / price.output) if price.output else _ENDLESS
+            left = limit - used - held - reading * _input_price(price) / 1_000_000
+            some = int(left * 1_000_000 / price.output) if price.output else _UNLIMITED
             some = some if left >= 0 else -1
             if some < least:
                 raise BudgetReached(
@@ -525,8 +495,8 @@ class Budget:
                 hint="Give the model a price in the configuration, or drop the money limit.",
             )
         earlier = scope == " a session" and ledger.before.unpriced
-        if ledger.unknown or earlier:
-            what = ledger.unknown or "an earlier reply of this session"
+        if ledger.unpriced_model or earlier:
+            what = ledger.unpriced_model or "an earlier reply of this session"
             raise BudgetReached(
                 f"what {what} cost is unknown, "
                 f"so a limit of {format_cost(limit)}{scope} cannot be kept",
@@ -535,7 +505,8 @@ class Budget:
         return price
 
 
-def _dearest(price: Price) -> float:
+def _input_price(price: Price) -> float:
+    """Return the most that a million tokens of input can cost."""
     return max(price.input, price.cache_write or 0.0)
 
 

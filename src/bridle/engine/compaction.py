@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.budget import Budget, UsageMeter, estimate, metered, with_cost
+from bridle.engine.budget import Budget, Reservation, UsageMeter, estimate, metered, with_cost
 from bridle.engine.engine_config import EngineConfig
 from bridle.errors import AgentError, BudgetReached, ContextTooLong
 from bridle.events import Compacted, Event, TraceEvent
@@ -528,7 +528,7 @@ class ContextWindow:
         own = budget.beside(writer.info, "summary")
         tokens = sum(map(estimate, request.messages))
         try:
-            async with own.reservation(request.config, tokens, self._settled) as config:
+            async with Reservation(own, request.config, tokens, self._settled) as config:
                 return await self._written(writer, replace(request, config=config), own)
         except BudgetReached as limit:
             self._emit(TraceEvent("summary", {"message": limit.message}))

@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from msgspec import UNSET
@@ -23,9 +22,6 @@ from bridle.messages import Message
 from bridle.protocols.provider import Provider, RequestConfig
 from bridle.protocols.session import Prompt, TurnResult
 from bridle.protocols.store import Log, Store
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 
@@ -177,7 +173,8 @@ class Engine:
                 stack.push_async_callback(shut_down, agent)
             for session in list(self._sessions.values()):
                 stack.push_async_callback(session.close)
-            stack.push_async_callback(self._cancel_inbox_checks)
+            if self._inbox_checks:
+                stack.push_async_callback(self._cancel_inbox_checks)
 
     async def __aenter__(self) -> "Engine":
         return self
@@ -221,8 +218,7 @@ class Engine:
         """Stop looking: messages that are left wait for the next owner of their session."""
         for check in self._inbox_checks:
             check.cancel()
-        if self._inbox_checks:
-            await asyncio.wait(self._inbox_checks)
+        await asyncio.wait(self._inbox_checks)
 
     def _forget(self, session: Session) -> None:
         self._temporary.discard(session)

@@ -206,7 +206,8 @@ class Gate(Struct):
         rules = self.rules
         if self.grants:
             rules = (*rules, *granted_rules(self.grants, self.root, self.grant_seconds))
-        facts = _without_vouched_doubt(facts, rules)
+        if facts.unknown_tool and _is_named_by_rules(facts, rules):
+            facts = replace(facts, opaque="", unknown_tool=False)
         if rules and facts.searches:
             facts = _with_ruled_reads(facts, self.machine, rules)
         if foreign and call.name in RECURSIVE_TOOLS:
@@ -349,7 +350,11 @@ def _file_facts(call: ToolCall, tool: Tool, machine: "Machine | None", cwd: str)
     acts = tuple(_path_act(call.name, policy, place.path, path) for path, place in places)
     reasons = {"": "", "ask": "", "deny": ""}
     for path, place in reversed(places):
-        care = _care(place, policy.read_only)
+        # Whoever changes a file also sees what was in it.
+        cares = {place.reading} if policy.read_only else {place.reading, place.writing}
+        care = "ask" if "ask" in cares else ""
+        if not place.inside or "deny" in cares:
+            care = "deny"
         reasons[care] = place.why or f"{path} leads out of the workspace"
     return Facts(policy, floor=reasons["deny"], acts=acts, guard=reasons["ask"])
 
@@ -373,14 +378,6 @@ def _path_act(name: str, policy: ToolPolicy, path: str, spelling: str = "") -> A
     names = (name,) if name == kind else (name, kind)
     also = (spelling,) if spelling and spelling != path else ()
     return Act(names, path, does, also=also, is_path=True)
-
-
-def _care(place: "Place", reading: bool) -> str:
-    """Return what care a path takes. Whoever changes a file also sees what was in it."""
-    cares = {place.reading} if reading else {place.reading, place.writing}
-    if not place.inside or "deny" in cares:
-        return "deny"
-    return "ask" if "ask" in cares else ""
 
 
 def _fetch_act(call: ToolCall, tool: Tool) -> Act:
@@ -407,14 +404,10 @@ def _host_of(arguments: dict[str, Any]) -> str:
     return urlsplit(arguments["url"]).hostname or ""
 
 
-def _without_vouched_doubt(facts: Facts, rules: Sequence[Rule]) -> Facts:
-    """Return the facts of an unknown tool as known if a rule allows it by its name."""
-    if not facts.unknown_tool:
-        return facts
+def _is_named_by_rules(facts: Facts, rules: Sequence[Rule]) -> bool:
+    """Return whether rules allow all of it by the tool's name: then the tool counts as known."""
     named = [rule for rule in rules if rule.verdict == "allow" and rule.tool.strip("*?")]
-    if not all(any(rule.speaks_of(act) for rule in named) for act in facts.acts):
-        return facts
-    return replace(facts, opaque="", unknown_tool=False)
+    return all(any(rule.speaks_of(act) for rule in named) for act in facts.acts)
 
 
 # -- files that a search would come by

@@ -58,7 +58,7 @@ from bridle.usage import ExecutionMetrics
 UNKNOWN = "no result was recorded: it is not known whether this call ran"
 NOT_RUN = "not run: the turn ended before it began"
 _MODES: dict[str, Mode] = {mode: mode for mode in MODES}
-_MAX_LETTERS = 256  # the newest that were handled: a file that is still there may be one of them
+_MAX_INBOX_IDS = 256  # the newest that were handled: a file that is still there may be one of them
 
 
 class OpenCall(Struct, frozen=True):
@@ -214,16 +214,16 @@ class History:
     def _tagged(self, record: Record, event: TagsChanged) -> None:
         self.tags = event.tags
 
-    def _handled(self, letter: str) -> None:
-        if letter:
-            self.letters[letter] = None
-            if len(self.letters) > _MAX_LETTERS:
-                del self.letters[next(iter(self.letters))]
+    def _add_inbox_id(self, inbox_id: str) -> None:
+        self.letters[inbox_id] = None
+        if len(self.letters) > _MAX_INBOX_IDS:
+            del self.letters[next(iter(self.letters))]
 
     def _message_handled(
         self, record: Record, event: InterruptRequested | InboxMessageRefused
     ) -> None:
-        self._handled(event.letter)
+        if event.letter:
+            self._add_inbox_id(event.letter)
 
     def _unknown_reported(self, record: Record, event: UnknownCallReported) -> None:
         self.reported_unknown.add(event.call_id)
@@ -273,7 +273,8 @@ class History:
         if event.turn:  # in a log of another program nothing waits: the message follows at once
             self.waiting[record.seq] = event
         self.title = self.title or " ".join(event.content.split())[:80]
-        self._handled(event.letter)
+        if event.letter:
+            self._add_inbox_id(event.letter)
 
     def _withdrawn(self, record: Record, event: PromptWithdrawn) -> None:
         self.waiting.pop(event.prompt, None)
@@ -312,7 +313,8 @@ class History:
         add_request(self.pending, event)
 
     def _answered(self, record: Record, event: ApprovalAnswered) -> None:
-        self._handled(event.letter)
+        if event.letter:
+            self._add_inbox_id(event.letter)
         asked = take_request(self.pending, event)
         if asked is None:
             return  # the first answer stands
@@ -329,7 +331,8 @@ class History:
             del self.pending[shown]
 
     def _revoked(self, record: Record, event: GrantRevoked) -> None:
-        self._handled(event.letter)
+        if event.letter:
+            self._add_inbox_id(event.letter)
         if event.grant:
             self.grants.pop(event.grant, None)
         else:
@@ -408,7 +411,8 @@ class History:
             return  # a second result, or one that nobody asked for: the first stands
         self._outputs[output.call_id] = output
         self._answered_at = at
-        self._drop_requests(output.call_id)
+        if self.pending:
+            self._drop_requests(output.call_id)
         self._missing -= 1
         if not self._missing:
             self._close_step()
@@ -420,7 +424,8 @@ class History:
             reply, answers = self._closed_step(self._open)
             self._settled = self._settled.plus(reply).plus(answers)
             self._call_ids.update(call.id for call in reply.tool_calls)
-            self._drop_requests(*self._outputs)
+            if self.pending:
+                self._drop_requests(*self._outputs)
             self._open = self._view = None
             self._outputs = {}
             self._intents = {}

@@ -30,6 +30,7 @@ from bridle.protocols.provider import RequestConfig, known_limit
 MOST_CALLS = 256  # of one reply that run: a model that asks for more has lost its way
 _UNFORCED = ("", "auto", "none")  # tool choices with which the model can end the turn
 _LONGER = "Allow longer replies (--max-tokens, max_tokens), or ask for smaller parts."
+_LOOK = "Look at that call, then say how to continue."
 _CONTINUE = (
     "[Your reply was cut off at its token limit. Go on exactly where it stopped: "
     "repeat nothing, and say nothing about the cut.]"
@@ -61,8 +62,8 @@ async def run_turn(turn: TurnContext) -> Ending:
         while True:
             if calls:
                 await tool_calls.run(calls)
-                if (stuck := _check_after_calls(tool_calls)) is not None:
-                    return stuck
+                if tool_calls.stuck:
+                    return Ending("stuck", tool_calls.stuck, _LOOK)
             history = await turn.window.fit(turn.budget)
             turn.budget.restart_estimate()  # the window has measured the whole conversation
             reply, config = await ask_model(turn, history)
@@ -126,16 +127,6 @@ def _prepare_answer_schema(turn: TurnContext) -> AnswerSchema | None:
     if not schema.is_native_to(turn.provider.info):
         turn.system = f"{turn.system}\n\n{schema.rule}" if turn.system else schema.rule
     return schema
-
-
-def _check_after_calls(tool_calls: ToolCalls) -> Ending | None:
-    """Return an ending if the calls are stuck. Raise if an interrupt was swallowed by a tool."""
-    task = asyncio.current_task()
-    if tool_calls.is_over or (task is not None and task.cancelling()):
-        raise asyncio.CancelledError
-    if tool_calls.stuck:
-        return Ending("stuck", tool_calls.stuck, "Look at that call, then say how to go on.")
-    return None
 
 
 def _refuse_cut_call(

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from bridle.engine.budget import UsageMeter, estimate, with_cost
+from bridle.engine.budget import Reservation, UsageMeter, estimate, with_cost
 from bridle.engine.turn_context import TurnContext, refresh_tools
 from bridle.errors import AgentError, ContextTooLong, ProviderError, StreamCutShort
 from bridle.events import (
@@ -24,7 +24,6 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Part, Text, ToolCall, Transcript
-from bridle.policy import Mode
 from bridle.protocols.codec import escape_event
 from bridle.protocols.provider import (
     Request,
@@ -47,15 +46,17 @@ async def ask_model(
     tries = None if policy is None else policy.begin()
     is_repeated = False
     while True:
-        reservation = turn.budget.reservation(
-            turn.config, turn.window.size, turn.settled, is_repeated=is_repeated
+        reservation = Reservation(
+            turn.budget, turn.config, turn.window.size, turn.settled, is_repeated=is_repeated
         )
         async with reservation as config:
             if config is not turn.config:
                 _say_reply_limit(turn, config)
             if turn.sources:
                 refresh_tools(turn)
-            system = add_plan_instructions(turn.system, turn.mode())
+            system = turn.system
+            if turn.mode() == "plan":
+                system = f"{system}\n\n{PLAN_INSTRUCTIONS}" if system else PLAN_INSTRUCTIONS
             request = Request(history, turn.offered, config, system)
             try:
                 reply = await _send_request(turn, request, tries)
@@ -229,9 +230,9 @@ def _record_usage(turn: TurnContext, report: UsageReported | None, guess: Usage)
     turn.emit(report)
 
 
-# Plan mode: what the model is told while it lasts (P4). The gate sees to it that it holds.
+# What the model is told while plan mode lasts (P4). The gate enforces it.
 
-_PLANNING = """\
+PLAN_INSTRUCTIONS = """\
 # Plan mode
 
 You are in plan mode. Explore and think; change nothing. Whatever would write a file, run a command
@@ -243,10 +244,3 @@ Then write a plan that somebody could follow: what is to change, in which files,
 it will be checked, and what you are unsure about. When the plan is ready, call `exit_plan_mode`
 with it; the person decides whether you may begin. If there is no such tool, say the plan and stop.
 """
-
-
-def add_plan_instructions(system: str, mode: Mode) -> str:
-    """The system prompt as it is sent in that mode."""
-    if mode != "plan":
-        return system
-    return f"{system}\n\n{_PLANNING}" if system else _PLANNING

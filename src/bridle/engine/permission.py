@@ -57,11 +57,7 @@ class PermissionPipeline:
     async def check(self, call: ToolCall, tool: Tool) -> JudgedCall | ToolResult:
         """Return the call as it may run, or the result if it may not. Raise `Parked`."""
         try:
-            refusal = self._refuse(call, tool, counts=True)
-            if refusal is not None:
-                return refusal
-            where = self._where(call, tool)
-            judged = _unless_denied(self._gate.judge(call, tool, **where))
+            judged = self._judge(call, tool, counts=True)
             if self._middleware is not None and isinstance(judged, JudgedCall):
                 judged = await self._apply_middleware(self._middleware, judged)
             if isinstance(judged, JudgedCall) and judged.decision.verdict == "ask":
@@ -133,27 +129,28 @@ class PermissionPipeline:
         if text:
             self.notes[call.id] = self.notes.get(call.id, "") + text
 
-    def _judge(self, call: ToolCall, tool: Tool) -> JudgedCall | ToolResult:
-        """Return the call with the gate's decision, or a result if that is a no."""
-        if (refusal := self._refuse(call, tool, counts=False)) is not None:
-            return refusal
-        return _unless_denied(self._gate.judge(call, tool, **self._where(call, tool)))
+    def _judge(
+        self, call: ToolCall, tool: Tool, *, counts: bool = False
+    ) -> JudgedCall | ToolResult:
+        """Return the call with the gate's decision, or the result of a call that cannot run.
 
-    def _refuse(self, call: ToolCall, tool: Tool, *, counts: bool) -> ToolResult | None:
-        """Return a result if the call cannot run, whatever the gate would say."""
+        `counts`: it is counted as one of the turn's calls.
+        """
         if problems := self._validator(tool)(call.arguments):
             text = "these arguments are not valid: " + "; ".join(problems)
             return ToolResult.failure(text, outcome="invalid")
         if counts and not self._turn.budget.take_call():
             text = "not run: the limit of tool calls is reached"
             return ToolResult.failure(text, outcome="refused")
-        return None
+        judged = self._ask_gate(call, tool)
+        return _denied(judged.decision) if judged.decision.verdict == "deny" else judged
 
-    def _where(self, call: ToolCall, tool: Tool) -> dict[str, Any]:
-        """Return where the call would run: in the shell's folder, or at another agent's place."""
+    def _ask_gate(self, call: ToolCall, tool: Tool) -> JudgedCall:
+        """Have the gate judge a call where it would run."""
         if call.id in self.foreign:  # in the root, and in no sandbox of ours
-            return {"foreign": True}
-        return {"cwd": self._turn.tool_state.cwd if tool.policy.runs else ""}
+            return self._gate.judge(call, tool, foreign=True)
+        cwd = self._turn.tool_state.cwd if tool.policy.runs else ""  # the shell's folder
+        return self._gate.judge(call, tool, cwd)
 
     def _validator(self, tool: Tool) -> Validator:
         """Return the check of a tool's arguments, compiled once."""
@@ -198,7 +195,8 @@ class PermissionPipeline:
                 if isinstance(changed, ToolResult):
                     return changed
                 judged = changed
-        return _unless_denied(await middleware.apply_policy_engine(judged, self._gate.mode()))
+        judged = await middleware.apply_policy_engine(judged, self._gate.mode())
+        return _denied(judged.decision) if judged.decision.verdict == "deny" else judged
 
     def _with_arguments(
         self, judged: JudgedCall, arguments: dict[str, Any]
@@ -233,8 +231,7 @@ class PermissionPipeline:
 
     def _has_changed(self, judged: JudgedCall) -> bool:
         """Return whether the call would now do something else than what the person was shown."""
-        call, tool = judged.call, judged.tool
-        now = self._gate.judge(call, tool, **self._where(call, tool))  # an answer may take days
+        now = self._ask_gate(judged.call, judged.tool)  # an answer may take days
         if now.decision.verdict == "deny" or now.cwd != judged.cwd:
             return True
         # The same line may be asked about for another reason, or run in another sandbox.
@@ -248,10 +245,6 @@ class PermissionPipeline:
 def preapproval_key(call: ToolCall) -> str:
     """Return what a call has in common with the same call made again."""
     return fingerprint(ToolCall("", call.name, call.arguments))
-
-
-def _unless_denied(judged: JudgedCall) -> JudgedCall | ToolResult:
-    return _denied(judged.decision) if judged.decision.verdict == "deny" else judged
 
 
 def _denied(decision: Decision) -> ToolResult:

@@ -762,7 +762,7 @@ async def write_title(small: Provider, prompt: str, budget: Budget | None = None
     report = meter.so_far()
     if report is None:
         if budget is not None:
-            budget.let_go()
+            budget.end_reservation()
         return events
     report = with_cost(report, small.info, Usage(tokens, meter.written))
     if budget is not None:

@@ -98,7 +98,7 @@ def _calls(budget: Budget) -> float | None:
 def _tokens(budget: Budget, *, shares: bool) -> float | None:
     left: list[float] = []
     for level in budget.levels():
-        limits, used = level.limits, level.tokens + (level.set_aside[0] if shares else 0)
+        limits, used = level.limits, level.tokens + (level.reserved[0] if shares else 0)
         left += [limits.tokens - used] if limits.tokens else []
         earlier = level.before.tokens
         left += [limits.session_tokens - earlier - used] if limits.session_tokens else []
@@ -108,7 +108,7 @@ def _tokens(budget: Budget, *, shares: bool) -> float | None:
 def _money(budget: Budget, *, shares: bool) -> float | None:
     left: list[float] = []
     for level in budget.levels():
-        limits, used = level.limits, level.money + (level.set_aside[1] if shares else 0.0)
+        limits, used = level.limits, level.money + (level.reserved[1] if shares else 0.0)
         left += [limits.money - used] if limits.money else []
         earlier = level.before.cost
         left += [limits.session_money - earlier - used] if limits.session_money else []
@@ -300,9 +300,9 @@ class Subagents:
             try:
                 return self._open(call_id, task, runner)
             except BudgetReached:
-                if runner.agent is None or not budget.is_held_by_others:
+                if runner.agent is None or not budget.has_reservations_of_others:
                     raise
-            await budget.freed()
+            await budget.wait_for_release()
 
     def _open(self, call_id: str, task: Task, runner: _Runner) -> "Session":
         """Open the session. Nothing is recorded before its first prompt."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 from weakref import WeakKeyDictionary
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bridle.engine.gate import JudgedCall
@@ -118,6 +119,7 @@ class ToolCalls:
                 )
         if parked:
             raise Parked
+        self._stop_if_over()
 
     def leave_open(self) -> bool:
         """Leave calls that wait for a person without a result. Return False if one is running."""
@@ -443,22 +445,36 @@ class TimeLimit:
     taken back when the block ends, also if the tool has swallowed it.
     """
 
-    __slots__ = ("_task", "_timer", "deadline", "is_expired")
+    __slots__ = ("_seconds", "_task", "_timer", "deadline", "is_expired")
 
     def __init__(self, seconds: float) -> None:
         self.is_expired = False
         self.deadline = 0.0
-        self._task = asyncio.current_task() if seconds else None
-        self._timer = _shared_timer(seconds) if seconds else None
+        self._seconds = seconds
+        self._task: asyncio.Task[Any] | None = None
+        self._timer: _SharedTimer | None = None
 
     def __enter__(self) -> Self:
-        if self._timer is not None:
-            self._timer.add(self)
+        if not self._seconds:
+            return self
+        loop = asyncio.get_running_loop()
+        timers = _timers.get(loop)
+        if timers is None:
+            timers = _timers[loop] = {}
+        timer = timers.get(self._seconds)
+        if timer is None:
+            timer = timers[self._seconds] = _SharedTimer()
+        self._task, self._timer = asyncio.current_task(), timer
+        self.deadline = loop.time() + self._seconds
+        timer.limits[self] = None
+        if not timer.is_set:
+            timer.is_set = True
+            loop.call_at(self.deadline, timer.expire_due)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
-            self._timer.remove(self)
+            self._timer.limits.pop(self, None)
         if self.is_expired and self._task is not None:
             self._task.uncancel()
 
@@ -469,48 +485,25 @@ class TimeLimit:
             self._task.cancel()
 
 
-class _SharedTimer:
+class _SharedTimer(Struct):
     """The limits of one length in one event loop. The first that was added is the first to end."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._limits: dict[TimeLimit, None] = {}
-        self._is_set = False
+    limits: dict[TimeLimit, None] = {}
+    is_set: bool = False
 
-    def add(self, limit: TimeLimit) -> None:
-        loop = asyncio.get_running_loop()
-        limit.deadline = loop.time() + self._seconds
-        self._limits[limit] = None
-        if not self._is_set:
-            self._is_set = True
-            loop.call_at(limit.deadline, self._expire_due)
-
-    def remove(self, limit: TimeLimit) -> None:
-        self._limits.pop(limit, None)
-
-    def _expire_due(self) -> None:
+    def expire_due(self) -> None:
+        """Expire the limits that have been reached, and set the timer for the next one."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        self._is_set = False
-        for limit in list(self._limits):
+        self.is_set = False
+        for limit in list(self.limits):
             if limit.deadline > now:
-                self._is_set = True
-                loop.call_at(limit.deadline, self._expire_due)
+                self.is_set = True
+                loop.call_at(limit.deadline, self.expire_due)
                 return
-            del self._limits[limit]
+            del self.limits[limit]
             limit.expire()
 
 
 _timers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[float, _SharedTimer]]
 _timers = WeakKeyDictionary()
-
-
-def _shared_timer(seconds: float) -> _SharedTimer:
-    loop = asyncio.get_running_loop()
-    timers = _timers.get(loop)
-    if timers is None:
-        timers = _timers[loop] = {}
-    timer = timers.get(seconds)
-    if timer is None:
-        timer = timers[seconds] = _SharedTimer(seconds)
-    return timer

@@ -72,11 +72,11 @@ def limit_reached(budget: Budget, before: ExecutionMetrics, ahead: int = 0) -> t
 def _unknown_cost(budget: Budget, before: ExecutionMetrics) -> str:
     """Return which limit of money cannot be kept because nobody knows what was spent."""
     limits = budget.limits
-    if limits.money and budget.unknown:
+    if limits.money and budget.unpriced_model:
         limit = f"a limit of {format_cost(limits.money)}"
-        return f"what {budget.unknown} cost is unknown, so {limit} {_CANNOT}"
-    if limits.session_money and (budget.unknown or before.unpriced):
-        what = budget.unknown or "an earlier reply of this session"
+        return f"what {budget.unpriced_model} cost is unknown, so {limit} {_CANNOT}"
+    if limits.session_money and (budget.unpriced_model or before.unpriced):
+        what = budget.unpriced_model or "an earlier reply of this session"
         limit = f"a limit of {format_cost(limits.session_money)} a session"
         return f"what {what} cost is unknown, so {limit} {_CANNOT}"
     return ""

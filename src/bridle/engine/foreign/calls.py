@@ -248,7 +248,7 @@ class ForeignCalls:
             self._calls.is_parked = True
             return
         if isinstance(result, JudgedCall):
-            self._turn.budget.tool_calls -= 1  # it is counted when it is made
+            self._turn.budget.add_tool_calls(-1)  # it is counted when it is made
             self._permission.preapproved.add(preapproval_key(result.call))
             result = ToolResult(True, _PREAPPROVED)
         self._calls.record(call, result)

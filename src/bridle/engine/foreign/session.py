@@ -107,7 +107,7 @@ class AgentSessionView:
         self._ids: dict[str, str] = {}  # the agent's ids of calls: those of the log
         self._streams = False  # does the agent emit its text itself?
         self._tasks: set[asyncio.Task[None]] = set()  # that the turn still waits for
-        self._steps_before = turn.budget.steps  # of the turn before it was parked
+        self._counted_steps = 0  # replies that the budget has counted
         self._is_checking_day = False
         self._chunks = 0
         self._is_closed = False
@@ -377,7 +377,8 @@ class AgentSessionView:
     def end_if_limit_reached(self, ahead: int = 0) -> None:
         """End the turn if a limit is reached. `ahead`: steps that are to come."""
         budget = self._turn.budget
-        budget.steps = self._steps_before + self._replies.count
+        budget.add_steps(self._replies.count - self._counted_steps)
+        self._counted_steps = self._replies.count
         message, hint = limit_reached(budget, budget.before, ahead)
         if message:
             self._calls.end(Ending("budget", message, hint))
