@@ -26,7 +26,7 @@ class Imagined:
     root: str = ROOT
     home: str = HOME
 
-    def place(self, path, cwd):
+    def place(self, path, cwd, *, read_only=False):
         whole = normpath(join(cwd or self.root, path))
         whole = "/" + whole.lstrip("/")
         for name, target in self.links.items():

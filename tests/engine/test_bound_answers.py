@@ -169,7 +169,7 @@ def test_what_changed_while_it_was_asked_about_does_not_run():
         def __init__(self):
             self.places = ["a.txt", "b.txt", "b.txt"]
 
-        def place(self, path, cwd):
+        def place(self, path, cwd, *, read_only=False):
             return Place(self.places.pop(0), True)
 
     async def story(**rest):
@@ -246,7 +246,7 @@ class Lie:
 
     root, home = "/", "/root"
 
-    def place(self, path, cwd):
+    def place(self, path, cwd, *, read_only=False):
         if path == "out":
             return Place("/out", False, why="it leads out")
         return Place(path, True, writing="ask" if path == "secret" else "", why="it is a secret")

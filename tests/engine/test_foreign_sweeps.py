@@ -88,7 +88,7 @@ def test_a_rule_that_forbids_a_credential_forbids_the_search_that_reads_it_witho
 
 
 def test_in_a_folder_that_cannot_be_looked_through_a_search_asks(folder, monkeypatch):
-    monkeypatch.setattr(machine.delicate_below, "__defaults__", (1,))
+    monkeypatch.setattr(machine.sensitive_files, "__defaults__", (1,))
     _, asked = run(searched(grep(path="."), folder))
     assert asked == [". has too many files to look for credentials in them"]
 

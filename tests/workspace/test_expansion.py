@@ -105,7 +105,7 @@ def test_too_many_names_are_not_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert expand("*", str(tmp_path)) is None
     assert expand("f1000", str(tmp_path)) == ("f1000",)
     assert expand("*99*", str(tmp_path)) is not None
-    monkeypatch.setattr(machine, "_MOST_ENTRIES_SEEN", 500)
+    monkeypatch.setattr(machine, "_MAX_LOOKS", 500)
     assert expand("*99*", str(tmp_path)) is None
 
 

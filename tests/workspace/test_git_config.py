@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridle.workspace.git.config import Setting, is_harmless, parse
+from bridle.workspace.git.config import Setting, is_harmless, parse_config
 from bridle.workspace.git.repository import gitlinks
 
 
@@ -16,7 +16,7 @@ def test_sections_keys_and_values_are_read() -> None:
         "\ufeff# a comment\n[Core]\r\n\tBare = false ; no\n\tfileMode\n"
         '[remote "Origin \\"x\\""]\n url = "a;b" c  d # e\n[branch.Main] merge = a\\\nb\n'
     )
-    assert list(parse(text)) == [
+    assert list(parse_config(text)) == [
         Setting("core", None, "bare", "false"),
         Setting("core", None, "filemode", None),
         Setting("remote", 'Origin "x"', "url", "a;b c  d"),
@@ -25,14 +25,14 @@ def test_sections_keys_and_values_are_read() -> None:
 
 
 def test_a_quoted_space_makes_a_program_of_a_switch() -> None:
-    (setting,) = parse('[core]\nfsmonitor = " true"\n')
+    (setting,) = parse_config('[core]\nfsmonitor = " true"\n')
     assert setting.value == " true"
     assert not is_harmless(setting)
 
 
 def test_a_value_of_many_pieces_takes_no_longer_than_its_length() -> None:
     text = '[a]\n b = "' + '\\n""' * 100_000 + '"'
-    assert list(parse(text)) == [Setting("a", None, "b", "\n" * 100_000)]
+    assert list(parse_config(text)) == [Setting("a", None, "b", "\n" * 100_000)]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_value_of_many_pieces_takes_no_longer_than_its_length() -> None:
 )
 def test_what_git_refuses_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"."):
-        list(parse(text))
+        list(parse_config(text))
 
 
 SPACES = st.sampled_from(["", " ", "\t", "  "])
@@ -80,7 +80,7 @@ def test_what_is_read_is_what_git_reads(tmp_path: Path, lines: list[str], end: s
         ["git", "config", "--file", str(file), "--list", "--null"], capture_output=True, check=False
     )
     try:
-        found = list(parse(file.read_bytes().decode()))
+        found = list(parse_config(file.read_bytes().decode()))
     except ValueError:
         return  # fails closed
     assert done.returncode == 0
@@ -150,7 +150,7 @@ http.sslcapath=x  branch.main.mergeoptions=x  gpg.ssh.allowedsignersfile=x  fsmo
 
 
 def test_an_ordinary_configuration_is_harmless() -> None:
-    assert [one for one in parse(HARMLESS) if not is_harmless(one)] == []
+    assert [one for one in parse_config(HARMLESS) if not is_harmless(one)] == []
 
 
 @pytest.mark.parametrize("spelled", RUNS.split())

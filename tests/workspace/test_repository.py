@@ -177,7 +177,7 @@ def test_a_repository_above_the_workspace_counts(repo: Path) -> None:
     assert machine.is_repository_safe("")
     git(repo, "config", "core.sshCommand", "x")
     assert not machine.is_repository_safe("")
-    assert machine.danger_reason("") == "its configuration sets core.sshcommand"
+    assert why(repo / "src") == "its configuration sets core.sshcommand"
 
 
 def test_a_hidden_submodule_is_looked_at_because_git_goes_into_it(repo: Path, canary: Path) -> None:

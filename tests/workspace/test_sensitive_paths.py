@@ -10,17 +10,16 @@ from bridle.workspace.sensitive_paths import (
     INSIDE,
     SYSTEM,
     Protection,
-    bare_folders,
     fold,
+    machine_protection,
+    possible_repositories,
     protection_of,
-    protection_outside,
-    stricter,
 )
 
 HOME_FOLDER = "/people/ann"
 
 
-def cares(path: str) -> tuple[str, str]:
+def restrictions(path: str) -> tuple[str, str]:
     found = protection_of(path)
     return found.reading, found.writing
 
@@ -51,7 +50,7 @@ def cares(path: str) -> tuple[str, str]:
     ],
 )
 def test_what_makes_programs_run_is_never_written(path: str) -> None:
-    assert cares(path) == ("", "deny")
+    assert restrictions(path) == ("", "deny")
     assert protection_of(path).why
 
 
@@ -86,7 +85,7 @@ def test_what_makes_programs_run_is_never_written(path: str) -> None:
     ],
 )
 def test_what_runs_by_itself_is_written_by_a_person_alone(path: str) -> None:
-    assert cares(path) == ("", "ask")
+    assert restrictions(path) == ("", "ask")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def test_what_runs_by_itself_is_written_by_a_person_alone(path: str) -> None:
     ],
 )
 def test_credentials_are_read_and_written_by_a_person_alone(path: str) -> None:
-    assert cares(path) == ("ask", "ask")
+    assert restrictions(path) == ("ask", "ask")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +181,7 @@ def test_another_form_of_a_name_is_that_name(name: str) -> None:
     "name", [".ENV", ".Env.Local", ".e\u200dnv", ".env.", ".\uff45nv", "ID_RSA"]
 )
 def test_another_form_of_a_credential_is_that_credential(name: str) -> None:
-    assert cares(f"a/{name}") == ("ask", "ask")
+    assert restrictions(f"a/{name}") == ("ask", "ask")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +216,7 @@ def test_another_form_of_a_credential_is_that_credential(name: str) -> None:
     ],
 )
 def test_credentials_outside_are_for_nobody(path: str) -> None:
-    found = protection_outside(path, HOME_FOLDER)
+    found = machine_protection(path, HOME_FOLDER)
     assert (found.reading, found.writing) == ("deny", "deny")
     assert found.why
 
@@ -226,25 +225,25 @@ def test_credentials_outside_are_for_nobody(path: str) -> None:
     "path", ["/", "/etc/hosts", "/usr/lib/x", "/people/ann/notes", "/home/bob"]
 )
 def test_other_places_outside_take_no_care_of_their_own(path: str) -> None:
-    assert protection_outside(path, HOME_FOLDER) == FREE
+    assert machine_protection(path, HOME_FOLDER) == FREE
 
 
 def test_a_connection_that_bash_would_open_is_asked_about() -> None:
-    assert protection_outside("/dev/tcp/host/80", "/h").reading == "ask"
+    assert machine_protection("/dev/tcp/host/80", "/h").reading == "ask"
 
 
-def test_the_stricter_care_wins_for_reading_and_for_writing() -> None:
-    assert stricter(Protection("ask", "", "a"), Protection("", "deny", "b")) == Protection(
+def test_the_stricter_protection_wins_for_reading_and_for_writing() -> None:
+    assert Protection("ask", "", "a").plus(Protection("", "deny", "b")) == Protection(
         "ask", "deny", "b"
     )
-    assert stricter(FREE, Protection("", "ask", "b")) == Protection("", "ask", "b")
+    assert FREE.plus(Protection("", "ask", "b")) == Protection("", "ask", "b")
 
 
 def test_folders_that_a_config_would_make_repositories_are_named() -> None:
-    assert bare_folders("/a/config") == ("/a",)
-    assert bare_folders("/a/hooks/x/config") == ("/a", "/a/hooks/x")
-    assert bare_folders("/config") == ("",)
-    assert bare_folders("/a/b.py") == ()
+    assert possible_repositories("/a/config") == ("/a",)
+    assert possible_repositories("/a/hooks/x/config") == ("/a", "/a/hooks/x")
+    assert possible_repositories("/config") == ("",)
+    assert possible_repositories("/a/b.py") == ()
 
 
 def test_the_tables_are_written_as_names_are_folded_and_have_reasons() -> None:
@@ -277,5 +276,5 @@ def test_no_form_of_a_protected_name_takes_less_care(
 @given(st.text(max_size=60))
 def test_any_text_has_some_care(text: str) -> None:
     assert isinstance(protection_of(text), Protection)
-    assert isinstance(protection_outside(text, HOME_FOLDER), Protection)
+    assert isinstance(machine_protection(text, HOME_FOLDER), Protection)
     assert fold(fold(text)) == fold(text)

@@ -346,7 +346,8 @@ def _file_facts(call: ToolCall, tool: Tool, machine: "Machine | None", cwd: str)
         return Facts(policy, opaque="which files it touches cannot be told")
     if machine is None:
         return Facts(policy, acts=tuple(_path_act(call.name, policy, path) for path in paths))
-    places = [(path, machine.place(path, cwd or machine.root)) for path in paths]
+    folder = cwd or machine.root
+    places = [(path, machine.place(path, folder, read_only=policy.read_only)) for path in paths]
     acts = tuple(_path_act(call.name, policy, place.path, path) for path, place in places)
     reasons = {"": "", "ask": "", "deny": ""}
     for path, place in reversed(places):

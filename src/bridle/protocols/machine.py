@@ -1,6 +1,6 @@
-"""What has to be known of the machine to judge a command or a path: asked for, never assumed.
+"""What judging a command or a path needs to know of the machine: asked for, never assumed.
 
-`workspace/machine.py` keeps the promise for a real folder; the judge of commands stays pure.
+`workspace/machine.py` implements `Machine` for a real folder. The analysis of commands stays pure.
 """
 
 from typing import Literal, Protocol
@@ -13,10 +13,10 @@ Restriction = Literal["", "ask", "deny"]
 class Place(Struct, frozen=True, gc=False, omit_defaults=True):
     """Where a path leads, every link followed.
 
-    `path` is from the root and with `/` where it is `inside` (`.` for the root itself), the real
-    absolute path otherwise. `temporary`: outside, but in the command's own temporary folder, or a
-    device that swallows everything. `reading` and `writing` say what care it takes: `deny` is for
-    nobody, `ask` for a person alone; `why` says what it is, in words for a person.
+    If it is `inside`, `path` is from the root and with `/` (`.` for the root itself); otherwise it
+    is the real absolute path. `temporary` means outside, but in the command's own temporary folder,
+    or a device that swallows everything. `reading` and `writing` say who may do so: with `ask` only
+    a person may allow it, with `deny` nobody. `why` says what it is, as a person is told.
     """
 
     path: str
@@ -40,28 +40,31 @@ class Machine(Protocol):
         """The person's home folder, which `~` stands for."""
         ...
 
-    def place(self, path: str, cwd: str) -> Place:
-        """Where a path leads that is named in that folder (absolute)."""
+    def place(self, path: str, cwd: str, *, read_only: bool = False) -> Place:
+        """Return where a path leads that is named in that folder (absolute).
+
+        With `read_only`, what restricts only writing is not looked up, and `writing` is `deny`.
+        """
         ...
 
     def expand(self, pattern: str, cwd: str) -> tuple[str, ...] | None:
-        """The names that a pattern with `*`, `?` or `[…]` stands for, as the shell would have them.
+        """Return the names that a pattern with `*`, `?` or `[…]` stands for, as in the shell.
 
-        None where there are too many, or where it cannot be said.
+        None if there are too many, or if that is unclear.
         """
         ...
 
     def sensitive_files(self, folder: str, cwd: str) -> tuple[str, ...] | None:
-        """What takes care to read below a folder, and the links there, as paths from that folder.
+        """Return the sensitive files and the links below a folder, as paths from that folder.
 
-        None where there is too much to look at. Empty also where it is no folder.
+        None if there is too much to look at. Empty also if it is not a folder.
         """
         ...
 
     def is_repository_safe(self, cwd: str) -> bool:
-        """Can git read the repository of that folder without its configuration running code?"""
+        """Can git read the repository of a folder without its configuration running code?"""
         ...
 
     def is_local_program(self, name: str) -> bool:
-        """Would a program that is called by that name alone be one of the workspace's own?"""
+        """Would a program that is called by this name be one that lies in the workspace?"""
         ...

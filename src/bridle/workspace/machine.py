@@ -1,8 +1,8 @@
-"""What has to be known of the machine to judge a call, for a real folder: places, patterns, git.
+"""What judging a call needs to know of this machine: where paths lead, patterns, programs, git.
 
-Implements `protocols.machine.Machine`. Looks at things as they stand at the moment of the
-question, remembers nothing but what git's configuration says, and never raises. What is opened
-later is enforced by `paths.py`, not by what was said here.
+`LocalMachine` implements `protocols.machine.Machine` for a real workspace. It looks at things as
+they are when it is asked, remembers nothing but what git's configuration says, and never raises.
+What is opened later is checked again by `handles.py`.
 """
 
 import errno
@@ -23,159 +23,182 @@ from bridle.workspace.programs import is_local
 from bridle.workspace.sensitive_paths import (
     FREE,
     Protection,
-    bare_folders,
-    folded,
-    home_paths,
+    fold_path,
+    home_credential_paths,
+    machine_protection,
+    possible_repositories,
     protection_of,
-    protection_outside,
-    stricter,
-    system_paths,
+    system_credential_paths,
 )
 from bridle.workspace.workspace import Workspace
 
-# The names that a shell's pattern stands for: `*`, `?` and `[…]`, as bash and dash expand them.
-
-MOST_NAMES = 1_000
-_MOST_ENTRIES_SEEN = 20_000  # entries of folders that are looked at for one pattern
-_WILD = re.compile(r"[*?\[]")
-_QUOTED = re.compile(r"\[[*?\[]\]")
-_CLASS = re.compile(r"\[[^/]*\[[.:=]")
-_LONGEST_PATTERN = 4096
-
-
-class _TooMuch(Exception):
-    """There is more to look at than is worth it, or it cannot be said."""
-
-
-def expand(pattern: str, cwd: str) -> tuple[str, ...] | None:
-    """The words that the shell would make of it in that folder; the pattern itself where none."""
-    if not _is_plain(pattern):
-        return None
-    looks = [_MOST_ENTRIES_SEEN]
-    top = "/" if pattern.startswith("/") else ""
-    words = [top]
-    parts = re.findall(r"([^/]+)(/*)", pattern[len(pattern) - len(pattern.lstrip("/")) :])
-    try:
-        for part, slashes in parts:
-            words = list(_expand_component(words, part, slashes, cwd, looks))
-            if len(words) > MOST_NAMES:
-                return None
-    except _TooMuch:
-        return None
-    if words:
-        return tuple(sorted(words))
-    return None if _QUOTED.search(pattern) else (pattern,)  # quoted or not, nobody knows any more
-
-
-def _is_plain(pattern: str) -> bool:
-    """Is there one way to read it? Not with escapes, classes of characters, or without end."""
-    if not pattern or len(pattern) > _LONGEST_PATTERN or "\\" in pattern or "\0" in pattern:
-        return False
-    return _CLASS.search(pattern) is None
-
-
-def _expand_component(
-    words: list[str], part: str, slashes: str, cwd: str, looks: list[int]
-) -> Iterator[str]:
-    """Each word with one more component: those that are there."""
-    fits = _matcher(part) if _WILD.search(part) else None
-    for word in words:
-        if fits is None:
-            _count(looks)
-            if _is_there(_joined(cwd, word + part), bool(slashes)):
-                yield word + part + slashes
-            continue
-        for name in _names_in(_joined(cwd, word), looks):
-            if fits(name) and (not slashes or _is_there(_joined(cwd, word + name), True)):
-                yield word + name + slashes
-
-
-def _count(looks: list[int]) -> None:
-    looks[0] -= 1
-    if looks[0] < 0:
-        raise _TooMuch
-
-
-def _joined(cwd: str, word: str) -> str:
-    return word if word.startswith("/") else f"{cwd}/{word}"
-
-
-def _is_there(path: str, as_folder: bool) -> bool:
-    try:
-        return os.path.isdir(path) if as_folder else os.path.lexists(path)  # noqa: PTH112 - names of bytes that are no text
-    except ValueError:
-        return False
-
-
-def _names_in(folder: str, looks: list[int]) -> Iterator[str]:
-    """The names in a folder, `.` and `..` among them; none where it cannot be read."""
-    yield from (".", "..")
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                _count(looks)
-                yield entry.name
-    except (OSError, ValueError):
-        return
-
-
-class _Component:
-    """One component of a pattern. A name that depends on the locale ends it all."""
-
-    def __init__(self, part: str) -> None:
-        # A `^` negates in bash and not in dash; a range is read in the order of the characters.
-        if "[^" in part:
-            raise _TooMuch
-        self._hidden = part.startswith(".")
-        self._part = part
-        self._part_in_bytes = part if part.isascii() else _as_latin1(part)
-
-    def __call__(self, name: str) -> bool:
-        if name.startswith(".") and not self._hidden:
-            return False
-        found = _expression(self._part).match(name) is not None
-        if not name.isascii():
-            in_bytes = _expression(self._part_in_bytes).match(_as_latin1(name)) is not None
-            if found != in_bytes:
-                raise _TooMuch  # one locale counts characters, another bytes
-        return found
-
-
-@lru_cache(maxsize=256)
-def _expression(part: str) -> re.Pattern[str]:
-    """Made for the first name that it is held against: to make one is dear."""
-    try:
-        return re.compile(translate(part))
-    except re.error:
-        raise _TooMuch from None
-
-
-def _matcher(part: str) -> _Component:
-    try:
-        return _Component(part)
-    except UnicodeEncodeError:
-        raise _TooMuch from None
-
-
-def _as_latin1(text: str) -> str:
-    return os.fsencode(text).decode("latin-1")
-
-
-# Where a path leads, for judging it: every link followed by reading it, nothing opened.
-
-_LONGEST_PATH = 4096  # bytes of a path that the kernel takes
-MOST_HOPS = 40  # links followed for one path; the kernel's own limit
-# They swallow what is written, or are the command's own input and output.
+_OWN = Protection("deny", "deny", "it is bridle's own: settings, rules, logs")
+_CREDENTIALS = Protection("deny", "deny", "it is another name of a file that holds credentials")
+_HARD_LINK = Protection(
+    "ask", "ask", "the file has other names, and they may be outside (hard link)"
+)
+_MAX_PATH = 4096  # bytes of a path that the kernel takes
+_MAX_JOINED = 4 * 4096  # bytes; the kernel counts only one name of the four that may be joined
+MAX_LINKS = 40  # links followed for one path; the kernel's own limit
+# Devices that swallow what is written, or are the command's own input and output.
 _SWALLOWING = ("null", "zero", "full", "random", "urandom")
 _OWN_STREAMS = ("stdin", "stdout", "stderr", "fd/0", "fd/1", "fd/2")
 DEVICES = frozenset(f"/dev/{name}" for name in (*_SWALLOWING, *_OWN_STREAMS))
 
 
-class ResolvedPath(NamedTuple):
+class LocalMachine:
+    """A workspace and what lies around it.
+
+    `own` are bridle's folders (settings, state), which nobody else reads or writes. `temporary`
+    returns the folder that commands have for themselves; it is called for the first path outside
+    of the workspace, since the folder may have to be made. `root` is the real path of the
+    workspace, `home` the person's home folder, which `~` stands for.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        home: str = "",
+        own: Sequence[str | Path] = (),
+        temporary: Callable[[], str] | None = None,
+    ) -> None:
+        self.root = workspace.root
+        self.home = home or _home_folder()
+        self._roots = workspace.roots
+        self._homes = tuple({self.home, os.path.realpath(self.home)})
+        self._find_temporary = temporary
+        given = {os.path.abspath(path) for path in own}  # noqa: PTH100 - as given, links and all
+        self._own = tuple(map(fold_path, given | {os.path.realpath(path) for path in given}))
+        # the name alone decides, so what is remembered stays true
+        self._protection_of_name = lru_cache(1024)(self._look_up_name)
+
+    def place(self, path: str, cwd: str, *, read_only: bool = False) -> Place:
+        """Return where a path leads that is named in `cwd`; empty stands for the root.
+
+        With `read_only`, what restricts only writing is not looked up, and `writing` is `deny`.
+        """
+        whole = path if path.startswith("/") else f"{cwd or self.root}/{path}"
+        if not whole.startswith("/") or not _is_possible(whole):
+            return Place(path, False, "deny", "deny", "it is not a path that the system knows")
+        if path in DEVICES:  # by this name; what its links lead to is another for each process
+            return Place(path, False, temporary=True)
+        target = self._follow(whole)
+        root = self._root_of(target.path)
+        if target.path in DEVICES or (root is None and is_below(target.path, self._temporary)):
+            return Place(target.path, False, temporary=True)
+        reading, writing, why = self._protection(whole, target, root, read_only=read_only)
+        shown = target.path
+        if root == self.root:  # a path in another root stays absolute
+            shown = shown[len(root) :].lstrip("/") or "."
+        return Place(shown, root is not None, reading, "deny" if read_only else writing, why)
+
+    def expand(self, pattern: str, cwd: str) -> tuple[str, ...] | None:
+        """Return the names that a pattern stands for, or None if that is unclear."""
+        return expand(pattern, cwd or self.root)
+
+    def sensitive_files(self, folder: str, cwd: str) -> tuple[str, ...] | None:
+        """Return the sensitive files and the links below a folder, or None if it is too large."""
+        whole = folder if folder.startswith("/") else f"{cwd or self.root}/{folder}"
+        return sensitive_files(self._follow(whole).path) if _is_possible(whole) else ()
+
+    def is_repository_safe(self, cwd: str) -> bool:
+        """Can git read the repository of a folder without its configuration running code?"""
+        return self._repositories.is_safe(follow_links("/", cwd or self.root).path)
+
+    def is_local_program(self, name: str) -> bool:
+        """Would a program that is called by this name be one that lies in the workspace?"""
+        return is_local(name, self._roots)
+
+    @cached_property
+    def _temporary(self) -> str:
+        return os.path.realpath(self._find_temporary()) if self._find_temporary else ""
+
+    @cached_property
+    def _repositories(self) -> Repositories:
+        return Repositories(self.home)
+
+    @cached_property
+    def _git(self) -> dict[str, GitConfiguration]:
+        return {root: GitConfiguration(root, self.home) for root in self._roots}
+
+    def _follow(self, whole: str) -> "LinkTarget":
+        """Follow the links of a path. The roots are real paths, which need not be followed."""
+        for root in self._roots:
+            if root != "/" and is_below(whole, root):
+                return follow_links(root, whole[len(root) :])
+        return follow_links("/", whole)
+
+    def _root_of(self, path: str) -> str | None:
+        for root in self._roots:
+            if is_below(path, root):
+                return root
+        return None
+
+    def _protection(
+        self, whole: str, target: "LinkTarget", root: str | None, *, read_only: bool
+    ) -> Protection:
+        """Return the strictest protection of all names that a path has on its way."""
+        names = (os.path.normpath(whole), *target.passed) if target.passed else ()
+        protection = self._protection_of_name(target.path)
+        for name in names:
+            protection = protection.plus(self._protection_of_name(name))
+        if target.doubt:
+            protection = protection.plus(Protection("ask", "ask", target.doubt))
+        if root is None:
+            return protection
+        status = target.status
+        if status is not None and status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            protection = protection.plus(
+                hard_link_protection(target.path, status, self._homes, root)
+            )
+        if read_only:
+            return protection
+        for name in (target.path, *names):
+            protection = protection.plus(self._git[root].protection_of(name))
+        for folder in possible_repositories(target.path[len(root) :]):
+            # a `config` or a hook in a folder that git would take for a repository
+            if all(os.path.lexists(f"{root}{folder}/{name}") for name in ("HEAD", "objects")):
+                protection = protection.plus(Protection("", "deny", "it makes git run programs"))
+        return protection
+
+    def _look_up_name(self, path: str) -> Protection:
+        """Return the protection of one absolute path by its name."""
+        root = self._root_of(path)
+        protection = protection_of(path[len(root) :]) if root is not None else FREE
+        for home in self._homes:
+            protection = protection.plus(machine_protection(path, home))
+        for own in self._own:
+            if is_below(fold_path(path), own) and not (root and is_below(fold_path(root), own)):
+                protection = protection.plus(_OWN)
+        return protection
+
+
+def _home_folder() -> str:
+    try:
+        return str(Path.home())
+    except RuntimeError:  # the user has none
+        return "/"
+
+
+def _is_possible(path: str) -> bool:
+    """Can this be a path at all?"""
+    if "\0" in path:
+        return False
+    try:
+        return len(os.fsencode(path)) <= _MAX_JOINED
+    except UnicodeEncodeError:
+        return False
+
+
+# Where a path leads: every link is read and followed, nothing is opened.
+
+
+class LinkTarget(NamedTuple):
     """Where a path leads.
 
-    `status` is what is there (None: nothing yet, or a folder that was gone up to). `passed` are the
-    paths that links on the way had made of it. `doubt` says why it is not certain.
+    `status` is what is there, or None if there is nothing, or a folder that `..` led up to.
+    `passed` are the paths that links on the way led to. `doubt` says why it is not certain.
     """
 
     path: str
@@ -184,8 +207,8 @@ class ResolvedPath(NamedTuple):
     doubt: str = ""
 
 
-def follow(start: str, path: str) -> ResolvedPath:
-    """From `start`, a real absolute path, along `path`, whose names stand apart by `/`."""
+def follow_links(start: str, path: str) -> LinkTarget:
+    """Follow a path from `start`, a real absolute path."""
     current = "" if start == "/" else start
     pending = path.split("/")[::-1]
     passed: list[str] = []
@@ -199,50 +222,180 @@ def follow(start: str, path: str) -> ResolvedPath:
             current, status = current.rpartition("/")[0], None
             continue
         current = f"{current}/{name}"
-        status, target, trouble = _look(current)
-        doubt = doubt or trouble
+        status, target, problem = _read_entry(current)
+        doubt = doubt or problem
         if target is None:
             continue
         if current in DEVICES or (current.startswith("/proc/") and current.count("/") > 2):
-            # What the kernel shows of a process is another for each process: nothing to follow.
-            return ResolvedPath("/".join([current, *reversed(pending)]), None, tuple(passed))
-        if len(passed) == MOST_HOPS:
-            return ResolvedPath(current, status, tuple(passed), "its links lead in a circle")
+            # What the kernel shows of a process is different for each process: nothing to follow.
+            return LinkTarget("/".join([current, *reversed(pending)]), None, tuple(passed))
+        if len(passed) == MAX_LINKS:
+            return LinkTarget(current, status, tuple(passed), "its links lead in a circle")
         pending += target.split("/")[::-1]
         current = "" if target.startswith("/") else current.rpartition("/")[0]
         passed.append(os.path.normpath("/".join([current, *reversed(pending)]) or "/"))
-    return ResolvedPath(current or "/", status, tuple(passed), doubt)
+    return LinkTarget(current or "/", status, tuple(passed), doubt)
 
 
-def _look(path: str) -> tuple[os.stat_result | None, str | None, str]:
-    """What is there, where it leads if it is a link, and what went wrong."""
+def _read_entry(path: str) -> tuple[os.stat_result | None, str | None, str]:
+    """Return the status of a path, where it leads if it is a link, and what went wrong."""
     try:
         status = os.lstat(path)
         target = str(Path(path).readlink()) if stat.S_ISLNK(status.st_mode) else None
     except (FileNotFoundError, NotADirectoryError):
         return None, None, ""
     except (OSError, ValueError) as error:
-        if (
-            getattr(error, "errno", 0) == errno.ENAMETOOLONG
-            and len(os.fsencode(path)) < _LONGEST_PATH
-        ):
-            return None, None, ""  # a name in it is too long for a file: there is none
+        is_name_too_long = getattr(error, "errno", 0) == errno.ENAMETOOLONG
+        if is_name_too_long and len(os.fsencode(path)) < _MAX_PATH:
+            return None, None, ""  # there is no file with such a long name
         return None, None, "it cannot be looked at"
     return status, target, ""
 
 
-# What lies below a folder that a search through all of it would give away: by names, bounded.
+# The names that a shell's pattern stands for: `*`, `?` and `[…]`, as bash and dash expand them.
 
-MOST_ENTRIES = 20_000
-_PASSED = frozenset({".git", "node_modules", "site-packages"})
+MAX_NAMES = 1_000
+_MAX_LOOKS = 20_000  # entries of folders that are looked at for one pattern
+_MAX_PATTERN = 4096
+_WILDCARD = re.compile(r"[*?\[]")
+_QUOTED = re.compile(r"\[[*?\[]\]")
+_CLASS = re.compile(r"\[[^/]*\[[.:=]")
 
 
-def delicate_below(top: str, most: int = MOST_ENTRIES) -> tuple[str, ...] | None:
-    """Paths from that folder that take care to read, and links; None where there is too much."""
-    found: list[str] = []
+class _Unclear(Exception):
+    """There is too much to look at, or the answer is not certain."""
+
+
+def expand(pattern: str, cwd: str) -> tuple[str, ...] | None:
+    """Return the words that the shell would make of a pattern, or the pattern if nothing matches.
+
+    None if there are too many, or if shells do not agree.
+    """
+    if not _is_plain(pattern):
+        return None
+    looks = [_MAX_LOOKS]
+    words = ["/" if pattern.startswith("/") else ""]
+    parts = re.findall(r"([^/]+)(/*)", pattern[len(pattern) - len(pattern.lstrip("/")) :])
+    try:
+        for part, slashes in parts:
+            words = list(_expand_component(words, part, slashes, cwd, looks))
+            if len(words) > MAX_NAMES:
+                return None
+    except _Unclear:
+        return None
+    if words:
+        return tuple(sorted(words))
+    return None if _QUOTED.search(pattern) else (pattern,)  # it may have been quoted
+
+
+def _is_plain(pattern: str) -> bool:
+    """Is there one way to read it? Not if it is very long, or has escapes or character classes."""
+    if not pattern or len(pattern) > _MAX_PATTERN or "\\" in pattern or "\0" in pattern:
+        return False
+    return _CLASS.search(pattern) is None
+
+
+def _expand_component(
+    words: list[str], part: str, slashes: str, cwd: str, looks: list[int]
+) -> Iterator[str]:
+    """Yield each word with one more component, for the paths that exist."""
+    component = _component(part) if _WILDCARD.search(part) else None
+    for word in words:
+        if component is None:
+            _count_look(looks)
+            if _exists(_join(cwd, word + part), as_folder=bool(slashes)):
+                yield word + part + slashes
+            continue
+        for name in _names_in(_join(cwd, word), looks):
+            if not component.matches(name):
+                continue
+            if not slashes or _exists(_join(cwd, word + name), as_folder=True):
+                yield word + name + slashes
+
+
+def _count_look(looks: list[int]) -> None:
+    looks[0] -= 1
+    if looks[0] < 0:
+        raise _Unclear
+
+
+def _join(cwd: str, word: str) -> str:
+    return word if word.startswith("/") else f"{cwd}/{word}"
+
+
+def _exists(path: str, *, as_folder: bool) -> bool:
+    try:
+        return os.path.isdir(path) if as_folder else os.path.lexists(path)  # noqa: PTH112 - names of bytes that are not text
+    except ValueError:
+        return False
+
+
+def _names_in(folder: str, looks: list[int]) -> Iterator[str]:
+    """Yield the names in a folder, also `.` and `..`; no others if it cannot be read."""
+    yield from (".", "..")
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                _count_look(looks)
+                yield entry.name
+    except (OSError, ValueError):
+        return
+
+
+class _Component:
+    """One component of a pattern. A name for which the locale matters raises `_Unclear`."""
+
+    def __init__(self, part: str) -> None:
+        # A `^` negates in bash and not in dash; a range depends on the order of the characters.
+        if "[^" in part:
+            raise _Unclear
+        self._has_dot = part.startswith(".")
+        self._part = part
+        self._part_in_bytes = part if part.isascii() else _as_latin1(part)
+
+    def matches(self, name: str) -> bool:
+        if name.startswith(".") and not self._has_dot:
+            return False
+        matches = _expression(self._part).match(name) is not None
+        if not name.isascii():
+            in_bytes = _expression(self._part_in_bytes).match(_as_latin1(name)) is not None
+            if matches != in_bytes:
+                raise _Unclear  # one locale counts characters, another bytes
+        return matches
+
+
+@lru_cache(maxsize=256)
+def _expression(part: str) -> re.Pattern[str]:
+    """Compile a component when the first name is compared with it: that is expensive."""
+    try:
+        return re.compile(translate(part))
+    except re.error:
+        raise _Unclear from None
+
+
+def _component(part: str) -> _Component:
+    try:
+        return _Component(part)
+    except UnicodeEncodeError:
+        raise _Unclear from None
+
+
+def _as_latin1(text: str) -> str:
+    return os.fsencode(text).decode("latin-1")
+
+
+# Sensitive files below a folder that is searched: by their names, up to a limit.
+
+MAX_ENTRIES = 20_000
+_SKIPPED = frozenset({".git", "node_modules", "site-packages"})
+
+
+def sensitive_files(top: str, most: int = MAX_ENTRIES) -> tuple[str, ...] | None:
+    """Return paths of sensitive files and links below a folder, or None if it has too many."""
+    paths: list[str] = []
     waiting = [""]
     left = most
-    takes_care = _remembering()
+    is_sensitive = _sensitive_test()
     while waiting:
         folder = waiting.pop()
         try:
@@ -252,229 +405,74 @@ def delicate_below(top: str, most: int = MOST_ENTRIES) -> tuple[str, ...] | None
                     if left < 0:
                         return None
                     path = f"{folder}{entry.name}"
-                    if entry.is_symlink() or takes_care(entry.name, path):
-                        found.append(path)
-                    elif entry.name not in _PASSED and entry.is_dir(follow_symlinks=False):
+                    if entry.is_symlink() or is_sensitive(entry.name, path):
+                        paths.append(path)
+                    elif entry.name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
                         waiting.append(f"{path}/")
         except (OSError, ValueError):
-            continue  # who may not look into it, or finds it gone, reads nothing there
-    return tuple(found)
+            continue  # what we cannot list, a search cannot read
+    return tuple(paths)
 
 
-def _remembering() -> Callable[[str, str], bool]:
-    """Whether a name takes care to read; most names come often. Few depend on their folder."""
+def _sensitive_test() -> Callable[[str, str], bool]:
+    """Return a test whether a name is sensitive to read. It remembers names: most come often."""
     known: dict[str, bool] = {}
 
-    def takes_care(name: str, path: str) -> bool:
+    def is_sensitive(name: str, path: str) -> bool:
+        # of few names the folder matters, too
         if path.startswith((".config/", ".docker/")) or "/.config/" in path or "/.docker/" in path:
             return protection_of(path).reading != ""
         if name not in known:
             known[name] = protection_of(name).reading != ""
         return known[name]
 
-    return takes_care
+    return is_sensitive
 
 
-# A file with several names (hard links): is one of the others a name that nobody may touch?
+# A file with several names (hard links): is another of its names one that nobody may touch?
 
-MOST_LOOKS = 2_000  # files that are compared
-_MOST_A_FOLDER = 200
+_MAX_COMPARED = 2_000  # files
+_MAX_OF_FOLDER = 200
 _TOOLS = "node_modules site-packages .venv venv .tox .nox .pnpm-store .yarn .git target vendor"
 _LINKED_BY_TOOLS = frozenset(_TOOLS.split())
-_CREDENTIALS = Protection("deny", "deny", "it is another name of a file that holds credentials")
-_OTHERS = Protection("ask", "ask", "the file has other names, and they may be outside (hard link)")
 
 
-def is_planted(path: str, status: os.stat_result, homes: Iterable[str], root: str) -> Protection:
-    """The care of a file that has several names."""
+def hard_link_protection(
+    path: str, status: os.stat_result, homes: Iterable[str], root: str
+) -> Protection:
+    """Return the protection of a file that has several names."""
     own = (status.st_dev, status.st_ino)
-    if any((one.st_dev, one.st_ino) == own for one in _credentials(homes)):
+    if any((other.st_dev, other.st_ino) == own for other in _credential_files(homes)):
         return _CREDENTIALS
-    return FREE if not _LINKED_BY_TOOLS.isdisjoint(path[len(root) :].split("/")) else _OTHERS
+    return FREE if not _LINKED_BY_TOOLS.isdisjoint(path[len(root) :].split("/")) else _HARD_LINK
 
 
-def _credentials(homes: Iterable[str]) -> Iterator[os.stat_result]:
-    """The files that hold credentials, as far as they are few."""
-    looks = 0
-    places = [f"{home.rstrip('/')}/{path}" for home in homes for path in home_paths()]
-    for place in [*places, *(f"/{path}" for path in system_paths())]:
-        for status in _files(place):
+def _credential_files(homes: Iterable[str]) -> Iterator[os.stat_result]:
+    """Yield the status of files that hold credentials, up to a limit."""
+    count = 0
+    paths = [f"{home.rstrip('/')}/{path}" for home in homes for path in home_credential_paths()]
+    for path in [*paths, *(f"/{path}" for path in system_credential_paths())]:
+        for status in _files_at(path):
             yield status
-            looks += 1
-            if looks > MOST_LOOKS:
+            count += 1
+            if count > _MAX_COMPARED:
                 return
 
 
-def _files(place: str) -> Iterator[os.stat_result]:
-    """The file at a place, or the files in the folder there and below it, the first of them."""
-    waiting = [place]
-    looks = 0
-    while waiting and looks < _MOST_A_FOLDER:
+def _files_at(top: str) -> Iterator[os.stat_result]:
+    """Yield the status of a file, or of the first files in a folder and below it."""
+    waiting = [top]
+    count = 0
+    while waiting and count < _MAX_OF_FOLDER:
         path = waiting.pop()
-        looks += 1
+        count += 1
         try:
             status = Path(path).stat()
             if stat.S_ISREG(status.st_mode):
                 yield status
             elif stat.S_ISDIR(status.st_mode):
                 with os.scandir(path) as entries:
-                    below = [one.path for one in entries if not one.is_symlink()]
-                waiting += below[:_MOST_A_FOLDER]
+                    below = [entry.path for entry in entries if not entry.is_symlink()]
+                waiting += below[:_MAX_OF_FOLDER]
         except OSError:
             continue
-
-
-_OWN = Protection("deny", "deny", "it is bridle's own: settings, rules, logs")
-_LONGEST = 4 * 4096  # bytes; the kernel counts only one name of the four that may be joined
-
-
-class LocalMachine:
-    """A workspace and what lies around it.
-
-    `own` are bridle's folders (settings, state), which nobody else reads or writes. `temporary`
-    returns the folder that commands have for themselves; it is called for the first path outside
-    of the workspace, since the folder may have to be made.
-    """
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        *,
-        home: str = "",
-        own: Sequence[str | Path] = (),
-        temporary: Callable[[], str] | None = None,
-    ) -> None:
-        self._roots = workspace.roots
-        self._home = home or _home()
-        self._homes = tuple({self._home, os.path.realpath(self._home)})
-        self._find_temporary = temporary
-        spelled = {os.path.abspath(one) for one in own}  # noqa: PTH100 - as given, links and all
-        self._own = tuple(map(folded, spelled | {os.path.realpath(one) for one in spelled}))
-        self._repositories = Repositories(self._home)
-        self._git = {root: GitConfiguration(root, self._home) for root in self._roots}
-        self._named = lru_cache(1024)(self._care_of_name)  # words alone: it cannot grow stale
-
-    @property
-    def root(self) -> str:
-        """The real path of the workspace."""
-        return self._roots[0]
-
-    @cached_property
-    def _temporary(self) -> str:
-        return os.path.realpath(self._find_temporary()) if self._find_temporary else ""
-
-    @property
-    def home(self) -> str:
-        """The person's home folder, which `~` stands for."""
-        return self._home
-
-    def place(self, path: str, cwd: str) -> Place:
-        """Where a path leads that is named in that folder. An empty folder stands for the root."""
-        whole = path if path.startswith("/") else f"{cwd or self.root}/{path}"
-        if not whole.startswith("/") or not _is_possible(whole):
-            return Place(path, False, "deny", "deny", "it is no path that the system knows")
-        if path in DEVICES:  # by this name; what its links lead to is another for each process
-            return Place(path, False, temporary=True)
-        found = self._follow(whole)
-        root = self._root_of(found.path)
-        if found.path in DEVICES or (root is None and is_below(found.path, self._temporary)):
-            return Place(found.path, False, temporary=True)
-        care = self._care(whole, found, root)
-        shown = found.path if root is None else self._shown(found.path, root)
-        return Place(shown, root is not None, care.reading, care.writing, care.why)
-
-    def expand(self, pattern: str, cwd: str) -> tuple[str, ...] | None:
-        """The names that a pattern stands for; None where it cannot be said."""
-        return expand(pattern, cwd or self.root)
-
-    def sensitive_files(self, folder: str, cwd: str) -> tuple[str, ...] | None:
-        """What takes care to read below a folder, and the links there; None for too much."""
-        whole = folder if folder.startswith("/") else f"{cwd or self.root}/{folder}"
-        return delicate_below(self._follow(whole).path) if _is_possible(whole) else ()
-
-    def is_repository_safe(self, cwd: str) -> bool:
-        """Can git read the repository of that folder without its configuration running code?"""
-        return not self.danger_reason(cwd)
-
-    def danger_reason(self, cwd: str) -> str:
-        """What in the repository of that folder could run code, in words; empty where nothing."""
-        return self._repositories.danger_reason(follow("/", cwd or self.root).path)
-
-    def is_local_program(self, name: str) -> bool:
-        """Would a program of that name be one that lies in the workspace?"""
-        return is_local(name, self._roots)
-
-    def _follow(self, whole: str) -> ResolvedPath:
-        """The roots are real paths, so the way to them need not be walked."""
-        for root in self._roots:
-            if root != "/" and is_below(whole, root):
-                return follow(root, whole[len(root) :])
-        return follow("/", whole)
-
-    def _root_of(self, path: str) -> str | None:
-        for root in self._roots:
-            if is_below(path, root):
-                return root
-        return None
-
-    def _shown(self, path: str, root: str) -> str:
-        """From the root; a path in another root stays absolute."""
-        return (path[len(root) :].lstrip("/") or ".") if root == self.root else path
-
-    def _care(self, whole: str, found: ResolvedPath, root: str | None) -> Protection:
-        """The strictest care of any name that the path has on its way."""
-        care = self._named(found.path)
-        if found.passed:
-            for name in (os.path.normpath(whole), *found.passed):
-                care = stricter(care, self._named(name))
-        if found.doubt:
-            care = stricter(care, Protection("ask", "ask", found.doubt))
-        if root is None:
-            return care
-        git = self._git[root]
-        care = stricter(care, git.care(found.path))
-        for name in (os.path.normpath(whole), *found.passed) if found.passed else ():
-            care = stricter(care, git.care(name))
-        if found.status is not None and _has_other_names(found.status):
-            care = stricter(care, is_planted(found.path, found.status, self._homes, root))
-        return stricter(care, _in_bare(found.path, root))
-
-    def _care_of_name(self, path: str) -> Protection:
-        """The care of one absolute path by its name."""
-        root = self._root_of(path)
-        care = protection_of(path[len(root) :]) if root is not None else FREE
-        for home in self._homes:
-            care = stricter(care, protection_outside(path, home))
-        for own in self._own:
-            if is_below(folded(path), own) and not (root and is_below(folded(root), own)):
-                care = stricter(care, _OWN)
-        return care
-
-
-def _home() -> str:
-    try:
-        return str(Path.home())
-    except RuntimeError:  # nobody knows whose home
-        return "/"
-
-
-def _is_possible(path: str) -> bool:
-    if path.isascii():
-        return "\0" not in path and len(path) <= _LONGEST
-    try:
-        return "\0" not in path and len(os.fsencode(path)) <= _LONGEST
-    except UnicodeEncodeError:
-        return False
-
-
-def _has_other_names(status: os.stat_result) -> bool:
-    return status.st_nlink > 1 and stat.S_ISREG(status.st_mode)
-
-
-def _in_bare(path: str, root: str) -> Protection:
-    """The care of a `config` or a hook in a folder that git would take for a repository."""
-    for folder in bare_folders(path[len(root) :]):
-        beside = [os.path.lexists(f"{root}{folder}/{name}") for name in ("HEAD", "objects")]
-        if all(beside):
-            return Protection("", "deny", "it makes git run programs")
-    return FREE

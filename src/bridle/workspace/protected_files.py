@@ -25,7 +25,7 @@ from typing import NamedTuple
 import msgspec
 
 from bridle.workspace.fs import Entry, Parent, names_in, put, remove, set_aside
-from bridle.workspace.git.config import Setting, is_harmless, parse
+from bridle.workspace.git.config import Setting, is_harmless, parse_config
 from bridle.workspace.git.repository import Danger, Repositories
 
 # What protected and guarded files held, on disk while a command runs: for a bridle that is
@@ -135,7 +135,7 @@ def is_harmless_change(before: str, after: str) -> bool:
     whole new configuration brings its own.
     """
     try:
-        old, new = Counter(parse(before)), Counter(parse(after))
+        old, new = Counter(parse_config(before)), Counter(parse_config(after))
     except ValueError:
         return False
     there = _remotes(old) if old else _remotes(new)

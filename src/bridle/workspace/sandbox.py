@@ -25,7 +25,7 @@ from bridle.workspace.fs import is_below, private_folder
 from bridle.workspace.git.paths import GitConfiguration
 from bridle.workspace.git.worktree import WORKTREE_FILES, LinkedRepository, linked_repository
 from bridle.workspace.programs import SHELLS
-from bridle.workspace.sensitive_paths import home_paths, system_paths
+from bridle.workspace.sensitive_paths import home_credential_paths, system_credential_paths
 
 # Landlock: what a process and all its children may do with files, for the kernel that is there.
 
@@ -126,7 +126,7 @@ def system_folders(as_root: bool) -> Iterator[str]:
 
 def secret_settings() -> tuple[str, ...]:
     """What of /etc root can read, and a confined command shall not."""
-    named = (f"/{part}" for part in system_paths() if part.startswith("etc/"))
+    named = (f"/{part}" for part in system_credential_paths() if part.startswith("etc/"))
     return tuple(path for path in (*named, "/etc/ssh") if os.access(path, os.F_OK))
 
 
@@ -163,7 +163,9 @@ def tool_chains(environment: Mapping[str, str], hidden: Iterable[str]) -> list[s
 def private_places(environment: Mapping[str, str]) -> list[str]:
     """Where a person keeps keys and passwords, as far as they are there."""
     home = os.path.realpath(environment.get("HOME") or Path.home())
-    return [path for part in home_paths() if os.access(path := f"{home}/{part}", os.F_OK)]
+    return [
+        path for part in home_credential_paths() if os.access(path := f"{home}/{part}", os.F_OK)
+    ]
 
 
 Level = Literal["bubblewrap", "landlock", "none"]

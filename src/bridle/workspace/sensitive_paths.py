@@ -1,8 +1,8 @@
-"""What care a path takes by its name alone: whether it exists or not, in whatever case or form.
+"""Which paths are protected, by their names alone, in any case or Unicode form.
 
-Pure: words in, care out. Names are compared, not files, so that a protected file that is not there
-yet is protected as well. Knows nothing of links; whoever asks has followed them
-(`workspace/machine.py`), and asks for each name on the way.
+Pure. Names are compared, not files, so that a protected file is protected before it exists. Knows
+nothing of links: the caller (`workspace/machine.py`) follows them, and asks for each name on the
+way.
 """
 
 import re
@@ -14,14 +14,13 @@ from unicodedata import normalize
 
 from bridle.protocols.machine import Restriction
 
-# The names that take care, as data: patterns, what care they take, and why, for a person. No
-# code.
+# The protected names, as data.
 
 
 class Group(NamedTuple):
-    """Patterns that take the same care for the same reason; they stand apart by white space.
+    """Patterns that are protected in the same way, for the same reason, which a person is shown.
 
-    A `+` in a pattern stands for a space in a name.
+    White space separates the patterns. A `+` in a pattern stands for a space in a name.
     """
 
     why: str
@@ -30,8 +29,8 @@ class Group(NamedTuple):
     patterns: str
 
 
-# In the folder of a repository (`.git`, `name.git`), in any place below it: names, and pairs of
-# them. What stands here makes git run programs, or takes it to another repository that does.
+# Names, and pairs of names, anywhere below the folder of a repository (`.git`, `name.git`): they
+# make git run programs, or lead it to another repository that does.
 GIT_RUNS = (
     "config config.worktree config.lock hooks commondir gitdir worktrees "
     "rebase-merge rebase-apply sequencer"
@@ -99,7 +98,7 @@ INSIDE = (
     ),
 )
 
-# What looks like credentials by its name and is none.
+# Names that look like credentials and are not.
 HARMLESS = (
     ".env*.example .env*-example .env*.sample .env*.template .env*.dist .env*.tpl .env*.schema "
     "example.env sample.env template.env id_*.pub *.tfvars.example"
@@ -200,56 +199,61 @@ SYSTEM = (
     Group("bash makes a network connection of it", "ask", "ask", "dev/tcp/** dev/udp/**"),
 )
 
-
-# What Unicode calls default-ignorable: some file systems compare names without it.
-_IGNORED = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-_STRICT: dict[Restriction, int] = {"": 0, "ask": 1, "deny": 2}
+_RANKS: dict[Restriction, int] = {"": 0, "ask": 1, "deny": 2}
 _GIT_RUNS = frozenset(GIT_RUNS.split())
 _SOURCE = frozenset(SOURCE.split())
 _SHORT_NAMES = {"git~1": ".git", "git~2": ".git"}  # what one system also calls `.git`
 
 
 class Protection(NamedTuple):
-    """What care reading and writing take, and why, in words for a person."""
+    """Whether a path may be read and written, and why not, as a person is told."""
 
     reading: Restriction = ""
     writing: Restriction = ""
     why: str = ""
 
+    def plus(self, other: "Protection") -> "Protection":
+        """Return the stricter one of both for each; the reason of the one that restricts more."""
+        if other == FREE:
+            return self
+        if self == FREE:
+            return other
+        reading = max(self.reading, other.reading, key=_RANKS.__getitem__)
+        writing = max(self.writing, other.writing, key=_RANKS.__getitem__)
+        return Protection(reading, writing, max(self, other, key=Protection._rank).why)
+
+    def _rank(self) -> int:
+        return _RANKS[self.reading] + _RANKS[self.writing]
+
 
 FREE = Protection()
 
 
-def stricter(first: Protection, second: Protection) -> Protection:
-    """The more careful of both for each; the reason is that of whoever forbids more."""
-    if second == FREE:
-        return first
-    if first == FREE:
-        return second
-    reading = max(first.reading, second.reading, key=_STRICT.__getitem__)
-    writing = max(first.writing, second.writing, key=_STRICT.__getitem__)
-    lead = max(first, second, key=lambda one: _STRICT[one.reading] + _STRICT[one.writing])
-    return Protection(reading, writing, lead.why)
+@cache
+def _ignorable() -> re.Pattern[str]:
+    """What Unicode calls default-ignorable: some file systems compare names without it."""
+    return re.compile(
+        "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+        "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+        "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    )
 
 
 @lru_cache(maxsize=1024)
 def fold(name: str) -> str:
-    """A name as the most forgiving file system would compare it."""
+    """Return a name as the most forgiving file system would compare it."""
     if name.isascii():
         name = name.lower()
     else:
-        name = _IGNORED.sub("", normalize("NFKC", normalize("NFKC", name).casefold()).casefold())
+        fold_path = normalize("NFKC", normalize("NFKC", name).casefold()).casefold()
+        name = _ignorable().sub("", fold_path)
     name = name.partition(":")[0].rstrip(". ")  # streams, and ends that one system drops
     return _SHORT_NAMES.get(name, name)
 
 
 @lru_cache(maxsize=1024)
-def folded(path: str) -> str:
-    """A path, each of its names folded."""
+def fold_path(path: str) -> str:
+    """Return a path with each of its names fold_path."""
     return "/".join(map(fold, path.split("/")))
 
 
@@ -258,38 +262,37 @@ class _Name(NamedTuple):
 
     start: str
     end: str
-    any: bool
+    has_star: bool
 
-    def fits(self, name: str) -> bool:
-        """Is it that name, or one of those?"""
-        if not self.any:
+    def matches(self, name: str) -> bool:
+        if not self.has_star:
             return name == self.start
         long_enough = len(name) >= len(self.start) + len(self.end)
         return long_enough and name.startswith(self.start) and name.endswith(self.end)
 
 
-def _name(text: str) -> _Name:
+def _parse_name(text: str) -> _Name:
     start, star, end = text.replace("+", " ").partition("*")
     return _Name(start, end, bool(star))
 
 
 class _Pattern(NamedTuple):
-    """A pattern: its names one after the other, and whether all below the last belongs to it."""
+    """The names of a path; with `is_folder`, everything below it is protected as well."""
 
     path: tuple[_Name, ...]
-    below: bool
-    care: Protection
+    is_folder: bool
+    protection: Protection
 
-    def of(self, found: Sequence[str]) -> Protection:
-        """What it says of a path of these names."""
-        if len(found) > len(self.path) and not self.below:
+    def protection_of(self, names: Sequence[str]) -> Protection:
+        """Return what the pattern says of a path of these names."""
+        if len(names) > len(self.path) and not self.is_folder:
             return FREE
-        if not all(map(_Name.fits, self.path, found)):
+        if not all(map(_Name.matches, self.path, names)):
             return FREE
-        if len(found) >= len(self.path):
-            return self.care
-        # A folder on the way to a protected one: whoever replaces it, replaces that as well.
-        return Protection("", "ask", self.care.why)
+        if len(names) >= len(self.path):
+            return self.protection
+        # A folder on the way to a protected path: replacing it replaces that path as well.
+        return Protection("", "ask", self.protection.why)
 
 
 class _Table:
@@ -299,12 +302,11 @@ class _Table:
         self.named: dict[str, list[_Pattern]] = {}
         self.starred: list[_Pattern] = []
         for group in groups:
-            care = Protection(group.reading, group.writing, group.why)
+            protection = Protection(group.reading, group.writing, group.why)
             for text in group.patterns.split():
-                below = text.endswith("/**")
-                path = tuple(map(_name, text.removesuffix("/**").split("/")))
-                pattern = _Pattern(path, below, care)
-                if path[0].any:
+                path = tuple(map(_parse_name, text.removesuffix("/**").split("/")))
+                pattern = _Pattern(path, text.endswith("/**"), protection)
+                if path[0].has_star:
                     self.starred.append(pattern)
                 else:
                     self.named.setdefault(path[0].start, []).append(pattern)
@@ -312,97 +314,99 @@ class _Table:
         self.starts = tuple(head.start for head in heads if head.start)
         self.ends = tuple(head.end for head in heads if not head.start)
 
-    def at(self, found: Sequence[str]) -> Protection:
-        """What is said of a path that begins with these folded names."""
-        care = FREE
-        for pattern in self.named.get(found[0], ()):
-            care = stricter(care, pattern.of(found))
-        last = found[0] if len(found) == 1 else ""  # no pattern for a folder begins with a star
+    def protection_of(self, names: Sequence[str]) -> Protection:
+        """Return what the patterns say of a path that begins with these fold_path names."""
+        protection = FREE
+        for pattern in self.named.get(names[0], ()):
+            protection = protection.plus(pattern.protection_of(names))
+        last = names[0] if len(names) == 1 else ""  # no pattern for a folder begins with a star
         if last.startswith(self.starts) or last.endswith(self.ends):
             for pattern in self.starred:
-                care = stricter(care, pattern.of(found))
-        return care
+                protection = protection.plus(pattern.protection_of(names))
+        return protection
 
 
 _inside = cache(lambda: _Table(INSIDE))  # made when they are first needed: 1 ms each
 _home = cache(lambda: _Table(HOME))
 _system = cache(lambda: _Table(SYSTEM))
-_HARMLESS = tuple(map(_name, HARMLESS.split()))
 
 
 @lru_cache(maxsize=1024)
 def protection_of(path: str) -> Protection:
-    """The care of a path from the root of a workspace, `/` between its names."""
-    found = [fold(part) for part in path.split("/") if part not in ("", ".")]
-    care = FREE
-    for at, name in enumerate(found):
+    """Return the protection of a path from the root of a workspace, with `/` between names."""
+    names = [fold(part) for part in path.split("/") if part not in ("", ".")]
+    total = FREE
+    for index, name in enumerate(names):
         if name.endswith(".git"):
-            care = stricter(care, _in_git(found[at + 1 :], name == ".git"))
-        said = _inside().at(found[at:])
-        if said is not FREE and not (at == len(found) - 1 and _is_harmless(name)):
-            care = stricter(care, said)
-    return care
+            total = total.plus(_git_protection(names[index + 1 :], is_own=name == ".git"))
+        protection = _inside().protection_of(names[index:])
+        if protection is not FREE and not (index == len(names) - 1 and _is_harmless(name)):
+            total = total.plus(protection)
+    return total
+
+
+@cache
+def _harmless_names() -> tuple[_Name, ...]:
+    return tuple(map(_parse_name, HARMLESS.split()))
 
 
 def _is_harmless(name: str) -> bool:
-    if any(one.fits(name) for one in _HARMLESS):
+    if any(pattern.matches(name) for pattern in _harmless_names()):
         return True
     stem, _, suffix = name.rpartition(".")
     return suffix in _SOURCE and stem.startswith(("credentials", ".credentials"))
 
 
-def _in_git(below: Sequence[str], own: bool) -> Protection:
-    """The care of what lies in a repository's folder; a bare one (`x.git`) may be just a folder."""
+def _git_protection(below: Sequence[str], *, is_own: bool) -> Protection:
+    """Return the protection of names below `.git`, or below `x.git`, which may be any folder."""
     if not (_GIT_RUNS.isdisjoint(below) and GIT_RUNS_BELOW.isdisjoint(pairwise(below))):
         return Protection("", "deny", GIT_WHY)
-    if not own:
+    if not is_own:
         return FREE
     return Protection("", "ask" if below else "deny", GIT_FILES_WHY)
 
 
 @lru_cache(maxsize=1024)
-def bare_folders(path: str) -> tuple[str, ...]:
-    """The folders that would be repositories if this path were their `config` or their hooks."""
-    found = path.split("/")
-    return tuple("/".join(found[:at]) for at, part in enumerate(found) if fold(part) in _GIT_RUNS)
+def possible_repositories(path: str) -> tuple[str, ...]:
+    """Return the folders that may be bare repositories, with this path as `config` or a hook."""
+    names = path.split("/")
+    return tuple(
+        "/".join(names[:index]) for index, name in enumerate(names) if fold(name) in _GIT_RUNS
+    )
 
 
 @lru_cache(maxsize=1024)
-def protection_outside(path: str, home: str) -> Protection:
-    """The care of a real absolute path anywhere on the machine, for the person with that home."""
-    found = [fold(part) for part in path.split("/") if part]
-    if not found:
+def machine_protection(path: str, home: str) -> Protection:
+    """Return the protection of a real absolute path anywhere on the machine.
+
+    `home` is the person's home folder; those of other people are protected as well.
+    """
+    names = [fold(part) for part in path.split("/") if part]
+    if not names:
         return FREE
-    care = _system().at(found)
-    for depth in _homes(found, home):
-        if len(found) > depth:
-            care = stricter(care, _home().at(found[depth:]))
-    return care
-
-
-def _homes(found: Sequence[str], home: str) -> Iterable[int]:
-    """How many names belong to a home folder, for each that the path may lie in: also others'."""
+    total = _system().protection_of(names)
     own = [fold(part) for part in home.split("/") if part]
-    if found[: len(own)] == own:
-        yield len(own)
-    if found[0] in ("home", "users"):
-        yield 2
-    elif found[0] == "root":
-        yield 1
-    elif found[:2] == ["var", "root"]:
-        yield 2
+    depths = [len(own)] if names[: len(own)] == own else []  # how many names a home folder has
+    if names[0] in ("home", "users") or names[:2] == ["var", "root"]:
+        depths.append(2)
+    elif names[0] == "root":
+        depths.append(1)
+    for depth in depths:
+        if len(names) > depth:
+            total = total.plus(_home().protection_of(names[depth:]))
+    return total
 
 
-def home_paths() -> list[str]:
-    """The places in a home folder that hold credentials and have one name."""
-    return _places(HOME)
+def home_credential_paths() -> list[str]:
+    """Return the paths below a home folder that hold credentials, without those with a `*`."""
+    return _exact_paths(HOME)
 
 
-def system_paths() -> list[str]:
-    """The places of the system that hold credentials and have one name, from the top."""
-    return _places(SYSTEM[:1])
+def system_credential_paths() -> list[str]:
+    """Return the paths of the system that hold credentials, from the top, without a `*`."""
+    return _exact_paths(SYSTEM[:1])
 
 
-def _places(groups: Iterable[Group]) -> list[str]:
-    found = [text.removesuffix("/**") for group in groups for text in group.patterns.split()]
-    return [text.replace("+", " ") for text in found if "*" not in text]
+def _exact_paths(groups: Iterable[Group]) -> list[str]:
+    patterns = [text.removesuffix("/**") for group in groups for text in group.patterns.split()]
+    return [text.replace("+", " ") for text in patterns if "*" not in text]

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bridle.workspace.git.config import Setting, is_harmless, parse
+from bridle.workspace.git.config import Setting, is_harmless, parse_config
 
 # Git's index, as far as it matters here: the paths at which other repositories are linked in.
 
@@ -259,7 +259,7 @@ class Look:
         return os.path.normpath(os.path.join(place, path))  # noqa: PTH118 - as git does
 
     def _settings(self, file: str) -> Iterator[Setting]:
-        return parse(self._text(file)) if self._exists(file) else iter(())
+        return parse_config(self._text(file)) if self._exists(file) else iter(())
 
     def _judge(self, setting: Setting, place: str, worktree: str | None) -> list[str]:
         """Raise `Hostile` for a setting that could run code. Return where it puts the hooks."""

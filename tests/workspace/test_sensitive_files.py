@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bridle.workspace.machine import delicate_below
+from bridle.workspace.machine import sensitive_files
 
 
 def _make(top: Path, *names: str) -> None:
@@ -16,7 +16,7 @@ def test_what_takes_care_is_found_however_deep_it_lies(tmp_path: Path) -> None:
     _make(tmp_path, "a.py", "a/b/c/.env", "a/server.pem", "a/.env.example", ".aws/x")
     _make(tmp_path, "m/.docker/config.json")
     (tmp_path / "out").symlink_to("/etc")
-    assert sorted(delicate_below(str(tmp_path)) or ()) == [
+    assert sorted(sensitive_files(str(tmp_path)) or ()) == [
         ".aws",
         "a/b/c/.env",
         "a/server.pem",
@@ -27,16 +27,16 @@ def test_what_takes_care_is_found_however_deep_it_lies(tmp_path: Path) -> None:
 
 def test_installed_packages_and_a_repositorys_own_folder_are_passed_over(tmp_path: Path) -> None:
     _make(tmp_path, "node_modules/x/a.pem", "v/site-packages/certifi/cacert.pem", ".git/a.key")
-    assert delicate_below(str(tmp_path)) == ()
+    assert sensitive_files(str(tmp_path)) == ()
 
 
 def test_too_many_files_are_said_to_be_too_many(tmp_path: Path) -> None:
     _make(tmp_path, *(f"{n}.py" for n in range(8)))
-    assert delicate_below(str(tmp_path), 8) == ()
-    assert delicate_below(str(tmp_path), 7) is None
+    assert sensitive_files(str(tmp_path), 8) == ()
+    assert sensitive_files(str(tmp_path), 7) is None
 
 
 def test_what_is_no_folder_has_nothing_in_it(tmp_path: Path) -> None:
     _make(tmp_path, "a.py")
-    assert delicate_below(str(tmp_path / "a.py")) == ()
-    assert delicate_below(str(tmp_path / "none")) == ()
+    assert sensitive_files(str(tmp_path / "a.py")) == ()
+    assert sensitive_files(str(tmp_path / "none")) == ()
