@@ -46,7 +46,9 @@ def test_the_floor_denies_whatever_a_rule_or_a_mode_says():
 
 def test_yes_to_everything_is_said_in_the_reason():
     found = decide(ToolCall("c", "shell"), Facts(), (Rule("ask", "shell"),), "auto")
-    assert found == Decision("allow", "a rule says so; the mode auto runs it unasked", "ask: shell")
+    assert found == Decision(
+        "allow", "a rule says so; the mode auto runs it without asking", "ask: shell"
+    )
 
 
 RANK = {"allow": 0, "ask": 1, "deny": 2}
@@ -71,7 +73,7 @@ def test_adding_a_deny_or_an_ask_never_permits_more(call, facts, before, mode, r
         added = Rule(verdict, rule.tool, rule.pattern)
         new = decide(call, facts, [*before[:place], added, *before[place:]], mode)
         assert RANK[new.verdict] >= RANK[old.verdict]
-        if verdict == "deny" and added.speaks_of(Act((call.name,), facts.subject)):
+        if verdict == "deny" and added.applies_to(Act((call.name,), facts.subject)):
             assert new.verdict == "deny"
 
 

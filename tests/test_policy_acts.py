@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bridle.errors import ConfigError
 from bridle.messages import ToolCall
-from bridle.policy import MODES, Act, Decision, Facts, Rule, ToolPolicy, decide, read_rule
+from bridle.policy import MODES, Act, Decision, Facts, Rule, ToolPolicy, decide, parse_rule
 
 RANK = {"allow": 0, "ask": 1, "deny": 2}
 SHELL = ToolPolicy(runs="command", risk="high")
@@ -56,7 +56,7 @@ def own(found, call=CALL):
 def test_deny_beats_ask_beats_allow(found, given_rules, mode):
     """The strictest rule about any act decides, wherever it stands (A5)."""
     verdict = decide(CALL, found, given_rules, mode).verdict
-    speaking = {one.verdict for one in given_rules for act in own(found) if one.speaks_of(act)}
+    speaking = {one.verdict for one in given_rules for act in own(found) if one.applies_to(act)}
     if "deny" in speaking:
         assert verdict == "deny"
     elif "ask" in speaking and mode != "auto":
@@ -170,7 +170,7 @@ def test_an_allow_looks_at_the_words_as_they_were_understood_and_a_deny_at_every
 )
 def test_patterns_of_paths(pattern, path, fits):
     act = Act(("write",), path, is_path=True)
-    assert [Rule(one, "write", pattern).speaks_of(act) for one in ("allow", "deny")] == [fits] * 2
+    assert [Rule(one, "write", pattern).applies_to(act) for one in ("allow", "deny")] == [fits] * 2
 
 
 @pytest.mark.parametrize(
@@ -189,13 +189,13 @@ def test_patterns_of_paths(pattern, path, fits):
 )
 def test_patterns_of_commands(pattern, command, fits):
     act = Act(("shell",), command)
-    assert Rule("allow", "shell", pattern).speaks_of(act) is fits
+    assert Rule("allow", "shell", pattern).applies_to(act) is fits
 
 
 def test_a_rule_forbids_whatever_the_case_or_the_form_of_a_name():
     act = Act(("write",), "DB/ＳＥＣＲＥＴ.Sql", is_path=True)
-    assert Rule("deny", "write", "db/secret.sql").speaks_of(act)
-    assert not Rule("allow", "write", "db/secret.sql").speaks_of(act)
+    assert Rule("deny", "write", "db/secret.sql").applies_to(act)
+    assert not Rule("allow", "write", "db/secret.sql").applies_to(act)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_a_rule_forbids_whatever_the_case_or_the_form_of_a_name():
     ],
 )
 def test_a_rule_is_read_from_its_words(words, rule):
-    assert read_rule(words) == rule
-    assert read_rule(str(rule)) == rule
+    assert parse_rule(words) == rule
+    assert parse_rule(str(rule)) == rule
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_rule_is_read_from_its_words(words, rule):
 )  # fmt: skip
 def test_what_is_no_rule_is_refused_with_an_example(words):
     with pytest.raises(ConfigError) as caught:
-        read_rule(words, "FILE:3")
+        parse_rule(words, "FILE:3")
     assert caught.value.message.startswith("FILE:3: ")
     assert caught.value.hint
 
@@ -228,10 +228,10 @@ def test_what_is_no_rule_is_refused_with_an_example(words):
 @given(st.text(max_size=60))
 def test_any_text_is_a_rule_or_is_refused(words):
     try:
-        rule = read_rule(words)
+        rule = parse_rule(words)
     except ConfigError:
         return
-    assert read_rule(str(rule)) == rule
+    assert parse_rule(str(rule)) == rule
 
 
 def test_the_reason_of_a_rule_is_said():
@@ -242,7 +242,7 @@ def test_the_reason_of_a_rule_is_said():
 
 
 def ruled(found, *texts):
-    return decide(CALL, Facts(SHELL, acts=found), [read_rule(one) for one in texts], "ask")
+    return decide(CALL, Facts(SHELL, acts=found), [parse_rule(one) for one in texts], "ask")
 
 
 def test_the_rule_is_named_by_which_any_act_was_allowed():

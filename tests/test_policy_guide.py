@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridle.config.policy import parse_rules
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.runtime.dry_run import DryRun
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "policy.md"
@@ -37,7 +37,7 @@ def test_every_file_of_the_guide_is_sound(block, tmp_path):
 
 @pytest.mark.parametrize("words", RULES)
 def test_every_rule_in_the_text_is_one(words):
-    assert str(read_rule(words)) == words
+    assert str(parse_rule(words)) == words
 
 
 def test_what_the_guide_says_of_its_rules_is_so(tmp_path):

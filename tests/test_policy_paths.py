@@ -35,7 +35,7 @@ def fits(pattern: str, path: str) -> bool:
 
 
 def speaks(pattern: str, path: str, verdict: str = "allow") -> bool:
-    return Rule(verdict, "write", pattern).speaks_of(Act(("write",), path, is_path=True))
+    return Rule(verdict, "write", pattern).applies_to(Act(("write",), path, is_path=True))
 
 
 names = st.text(alphabet="ab*?", min_size=1, max_size=4).filter(lambda one: "**" not in one)

@@ -1,12 +1,12 @@
 """May this call run? Pure: a call, what is known of it, rules and a mode in; a decision out.
 
 A call is judged by what it would do, its *acts*: a shell line has one for each command in it and
-for each file it touches, a file tool one for each path. The strictest word about any act decides.
+for each file it touches, a file tool one for each path. The strictest verdict on any act decides.
 
 The order: the floor, deny rules, the mode `plan`, ask rules, what only a person may allow (a
-guard), allow rules, the tool's own policy, and, when nothing spoke, ask. No rule and no mode lifts
-the floor or a deny. What was not understood (opaque) is never allowed by a rule; in `auto` it runs
-only inside a sandbox.
+guard), allow rules, the tool's own policy, and, if nothing of these applies, ask. No rule and no
+mode lifts the floor or a deny. What was not understood (opaque) is never allowed by a rule; in
+`auto` it runs only inside a sandbox.
 """
 
 import re
@@ -33,13 +33,13 @@ CLASSES = {"builds": "tests and builds"}  # classes of calls that one yes for th
 
 
 class ToolPolicy(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a tool says of itself.
+    """What a tool declares about itself.
 
     `read_only`: it changes nothing. `edits`: it changes files of the workspace and nothing else.
     `files`: its paths are paths of the workspace, and are judged as such. `runs`: the argument that
-    holds a shell command. `asks`: the call is itself a question to the person, so nothing but a
-    person answers it. `delegates`: it begins work elsewhere, of which each call is judged by itself
-    and has its own clock; it is no effect of its own, may run beside others, and is not repeated.
+    holds a shell command. `asks`: the call is itself a question to the person, so only a person
+    answers it. `delegates`: it starts work elsewhere, where each call is judged by itself and has
+    its own time limit; it has no effect of its own, may run beside others, and is not repeated.
     """
 
     read_only: bool = False
@@ -56,10 +56,10 @@ class Act(Struct, frozen=True, gc=False, omit_defaults=True):
     """One thing that a call would do.
 
     `names` are what a rule may call it: the tool's name, and `read`, `write` or `fetch` for what it
-    comes down to. `subject` is what the rule's pattern is held against: a command as it was
+    comes down to. `subject` is what the rule's pattern is matched against: a command as it was
     understood, a path from the root, a host. `also` are other spellings of it; they can only
-    forbid. A `minor` act is part of another: rules can forbid it or have it asked, and it needs no
-    allow of its own. `within` is the folder that a command runs in, where that is not the root.
+    forbid. A `minor` act is part of another: rules can deny it or have it asked about, and it needs
+    no allow of its own. `within` is the folder that a command runs in, if that is not the root.
     `cut`: there are more spellings than `also` holds; what forbids any of them forbids the act.
     `network`: it needs the network.
     """
@@ -92,7 +92,7 @@ class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
     Without `acts` there is one: the tool's name and `subject`. `floor` says why it must never run,
     `guard` why only a person may allow it, `opaque` what in it was not understood. `sandboxed`:
     it would run inside an active sandbox; `sandbox` is the level of it (`none`: without one), and
-    empty for what is not a command. `searches` are its commands that read whole folders.
+    empty if the call is not a command. `searches` are its commands that read whole folders.
     `unknown_tool`: it is opaque only because nothing is known of its tool; a rule that allows the
     tool by its name settles that.
     """
@@ -110,7 +110,7 @@ class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def lacks_network(self) -> bool:
-        """Does it need the network, which its sandbox does not have?"""
+        """Whether it needs the network, which its sandbox does not have."""
         return self.sandboxed and any(act.network for act in self.acts)
 
 
@@ -135,35 +135,37 @@ class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
         inside = "" if self.pattern == "*" else f"({self.pattern})"
         return f"{self.verdict}: {self.tool}{inside}"
 
-    def speaks_of(self, act: Act) -> bool:
-        """Is this rule about that act? One that forbids is also held against other spellings."""
-        if self.tool not in act.names and not self._names(act):
+    def applies_to(self, act: Act) -> bool:
+        """Whether this rule is about that act. One that forbids applies to other spellings, too."""
+        if self.tool not in act.names and not self._matches_tool(act):
             return False
         if self.where and act.within and self.verdict == "allow":
             return False
         if self.pattern == "*":
             return True
         if self.verdict == "allow":
-            return _expression(self.pattern, act.is_path, False).fullmatch(act.subject) is not None
-        fits = _expression(self.pattern, act.is_path, True).fullmatch
-        return act.cut or any(fits(_flat(one)) is not None for one in (act.subject, *act.also))
+            match = _compile(self.pattern, is_path=act.is_path, ignore_case=False).fullmatch
+            return match(act.subject) is not None
+        match = _compile(self.pattern, is_path=act.is_path, ignore_case=True).fullmatch
+        spellings = (act.subject, *act.also)
+        return act.cut or any(match(_fold_case(text)) is not None for text in spellings)
 
-    def _names(self, act: Act) -> bool:
-        """Does the pattern of the tool's name fit one of the act's?"""
+    def _matches_tool(self, act: Act) -> bool:
+        """Whether the tool of the rule is a pattern that matches one of the act's names."""
         if "*" not in self.tool and "?" not in self.tool:
             return False
-        fits = _expression(self.tool, False, False).fullmatch
-        return any(fits(name) is not None for name in act.names)
+        match = _compile(self.tool, is_path=False, ignore_case=False).fullmatch
+        return any(match(name) is not None for name in act.names)
 
 
-def read_rule(text: str, origin: str = "") -> Rule:
-    """A rule from its words, `allow: shell(git status)`. Raise `ConfigError` with its origin."""
-    found = _RULE.fullmatch(text.strip())
+def parse_rule(text: str, origin: str = "") -> Rule:
+    """Parse a rule such as `allow: shell(git status)`. Raise `ConfigError` with its origin."""
+    fields = _RULE.fullmatch(text.strip())
     place = f"{origin}: " if origin else ""
-    if found is None or len(text) > _LONGEST or not text.strip().isprintable():
-        said = text.strip() if text.isprintable() and len(text) < 100 else f"{text[:60]!r} …"
-        raise ConfigError(f"{place}`{said}` is no rule", hint=_EXAMPLE)
-    verdict, tool, pattern = found.groups("*")
+    if fields is None or len(text) > _LONGEST or not text.strip().isprintable():
+        quote = text.strip() if text.isprintable() and len(text) < 100 else f"{text[:60]!r} …"
+        raise ConfigError(f"{place}`{quote}` is not a rule", hint=_EXAMPLE)
+    verdict, tool, pattern = fields.groups("*")
     if verdict not in ORDER:
         raise ConfigError(f"{place}a rule cannot say `{verdict}`", hint=_EXAMPLE)
     if not pattern.strip():
@@ -183,9 +185,9 @@ _EXAMPLE = (
 class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     """What the gate says, with the rule and a reason for a person.
 
-    `covers` is a class of calls (`builds`) that a yes for the session covers. `word` is what the
-    person added. `once_only`: no mode and no grant may answer the ask. `network`: the
-    command gets the network in its sandbox if it runs, because a person or their rule said so.
+    `covers` is a class of calls (`builds`) that an approval for the session covers. `word` is what
+    the person added. `once_only`: no mode and no grant may answer the ask. `network`: the command
+    gets the network in its sandbox if it runs, because a person or their rule allowed it.
     `person`: a person was asked and allowed it.
     """
 
@@ -205,43 +207,44 @@ def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> D
         return Decision("deny", facts.floor, "floor")
     if not rules and _is_harmless(facts):
         return _READS
-    acts = facts.acts or (_only(call, facts),)
-    spoken = [_spoken(act, rules) for act in acts] if rules else []
-    said = _strictest(spoken)
-    if said is not None and said.verdict == "deny":
-        return Decision("deny", _because("a rule forbids it", said), str(said))
-    if mode == "plan" and not _reads(facts, acts):
+    acts = facts.acts or (_single_act(call, facts),)
+    act_rules = [_rule_for(act, rules) for act in acts] if rules else []
+    rule = _strictest(act_rules)
+    if rule is not None and rule.verdict == "deny":
+        return Decision("deny", _reason_of(rule, "a rule forbids it"), str(rule))
+    if mode == "plan" and not _only_reads(facts, acts):
         return Decision("deny", "plan mode only reads; nothing is changed until the plan is agreed")
-    if said is not None and said.verdict == "ask":
+    if rule is not None and rule.verdict == "ask":
         once_only = bool(facts.guard) or facts.policy.asks
-        found = Decision("ask", _because("a rule says so", said), str(said), once_only=once_only)
+        reason = _reason_of(rule, "a rule says so")
+        decision = Decision("ask", reason, str(rule), once_only=once_only)
     else:
-        found = _unforbidden(call, facts, acts, spoken, mode)
-    if found.verdict == "ask" and mode == "auto":
-        return _answered(found, facts)
-    if facts.lacks_network and (found.verdict == "ask" or _is_ruled(acts, spoken)):
-        return replace(found, network=True)
-    return found
+        decision = _decide_otherwise(call, facts, acts, act_rules, mode)
+    if decision.verdict == "ask" and mode == "auto":
+        return _decide_in_auto(decision, facts)
+    if facts.lacks_network and (decision.verdict == "ask" or _network_rules(acts, act_rules)):
+        return replace(decision, network=True)
+    return decision
 
 
 def _is_harmless(facts: Facts) -> bool:
-    """A tool that only reads, of which nothing else is known: most calls of most sessions."""
+    """Whether the tool only reads and nothing else is known: most calls of most sessions."""
     policy = facts.policy
     if not policy.read_only or policy.asks or policy.requires_approval:
         return False
     return not (facts.acts or facts.guard or facts.opaque)
 
 
-def _only(call: ToolCall, facts: Facts) -> Act:
-    """The one act of a call of which nothing more is known."""
+def _single_act(call: ToolCall, facts: Facts) -> Act:
+    """The only act of a call about which nothing more is known."""
     policy = facts.policy
     does: Does = "reads" if policy.read_only else "edits" if policy.edits else "changes"
     return Act((call.name,), facts.subject, does)
 
 
-def is_named(act: Act, rules: Sequence[Rule]) -> bool:
-    """Does a rule allow this act by a pattern that is about some things and not about all?"""
-    rule = _spoken(act, rules)
+def is_allowed_by_pattern(act: Act, rules: Sequence[Rule]) -> bool:
+    """Whether a rule allows this act by a pattern that does not match everything."""
+    rule = _rule_for(act, rules)
     return rule is not None and rule.verdict == "allow" and bool(rule.pattern.strip("*/"))
 
 
@@ -252,30 +255,30 @@ def may_match(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
 
 
-def _spoken(act: Act, rules: Sequence[Rule]) -> Rule | None:
+def _rule_for(act: Act, rules: Sequence[Rule]) -> Rule | None:
     """The strictest rule about an act."""
-    return _strictest([rule for rule in rules if rule.speaks_of(act)])
+    return _strictest([rule for rule in rules if rule.applies_to(act)])
 
 
 def _strictest(rules: Sequence[Rule | None]) -> Rule | None:
-    found = [rule for rule in rules if rule is not None]
-    return min(found, key=lambda rule: ORDER.index(rule.verdict)) if found else None
+    given = [rule for rule in rules if rule is not None]
+    return min(given, key=lambda rule: ORDER.index(rule.verdict)) if given else None
 
 
-def _reads(facts: Facts, acts: tuple[Act, ...]) -> bool:
+def _only_reads(facts: Facts, acts: tuple[Act, ...]) -> bool:
     if facts.policy.asks:
         return True
     return not facts.opaque and all(act.does == "reads" for act in acts)
 
 
-def _unforbidden(
+def _decide_otherwise(
     call: ToolCall,
     facts: Facts,
     acts: tuple[Act, ...],
-    spoken: list[Rule | None],
+    act_rules: list[Rule | None],
     mode: Mode,
 ) -> Decision:
-    """No rule forbids it or has it asked: a guard, rules that allow, the tool's own policy."""
+    """Decide without a deny or ask rule: by a guard, allow rules, or the tool's own policy."""
     if facts.policy.asks:
         return Decision("ask", "it is a question to you", once_only=True)
     if facts.guard:
@@ -284,63 +287,66 @@ def _unforbidden(
         return Decision("ask", facts.opaque)
     major = [act for act in acts if not act.minor]  # a minor act that is part of nothing counts
     open_acts = major or list(acts)
-    ruled = {act: rule for act, rule in zip(acts, spoken, strict=False) if rule is not None}
-    open_acts = [act for act in open_acts if act not in ruled] if ruled else open_acts
+    allowed = {act: rule for act, rule in zip(acts, act_rules, strict=False) if rule is not None}
+    open_acts = [act for act in open_acts if act not in allowed] if allowed else open_acts
     if facts.policy.requires_approval and open_acts:
         return Decision("ask", f"{call.name} always asks")
-    found = _own(call, open_acts, mode)
-    return _by_rule(ruled) if ruled and found.verdict == "allow" else found
+    decision = _apply_tool_policy(call, open_acts, mode)
+    return _allow_by_rule(allowed) if allowed and decision.verdict == "allow" else decision
 
 
-def _by_rule(ruled: dict[Act, Rule]) -> Decision:
-    """Allowed, and by rules: the one is named that speaks of the most that is done."""
-    rule = ruled[max(ruled, key=lambda act: _WEIGHT.index(act.does))]
-    return Decision("allow", _because("a rule says so", rule), str(rule))
+def _allow_by_rule(rules: dict[Act, Rule]) -> Decision:
+    """Name the rule that allows the act with the most effect."""
+    rule = rules[max(rules, key=lambda act: _EFFECTS.index(act.does))]
+    return Decision("allow", _reason_of(rule, "a rule says so"), str(rule))
 
 
-_WEIGHT: tuple[Does, ...] = ("reads", "edits", "builds", "changes")
+_EFFECTS: tuple[Does, ...] = ("reads", "edits", "builds", "changes")
 
 
-def _is_ruled(acts: Sequence[Act], spoken: Sequence[Rule | None]) -> bool:
-    """Does the person's rule name each command that needs the network, and is nothing else run?
+def _network_rules(acts: Sequence[Act], act_rules: Sequence[Rule | None]) -> bool:
+    """Whether rules name each command that needs the network, and nothing else is run.
 
     A line has one network for all of its commands, so a rule for `pytest` beside one for `curl` is
     not enough: the tests would have the network, too.
     """
-    ruled = dict(zip(acts, spoken, strict=False))
+    rules = dict(zip(acts, act_rules, strict=False))
     for act in acts:
-        rule = ruled.get(act)
+        rule = rules.get(act)
         named = rule is not None and rule.verdict == "allow" and bool(rule.pattern.strip("*? "))
         if not act.minor and act.does not in ("reads", "edits") and not (named and act.network):
             return False
     return any(act.network and not act.minor for act in acts)
 
 
-def _because(words: str, rule: Rule) -> str:
-    return f"{words}: {rule.reason}" if rule.reason else words
+def _reason_of(rule: Rule, text: str) -> str:
+    return f"{text}: {rule.reason}" if rule.reason else text
 
 
-def _own(call: ToolCall, acts: list[Act], mode: Mode) -> Decision:
-    """The tool's own policy, for the acts of which no rule spoke."""
-    bound = [act for act in acts if act.does not in _FREE[mode]]
-    if not bound:
+def _apply_tool_policy(call: ToolCall, acts: list[Act], mode: Mode) -> Decision:
+    """Decide about the acts to which no rule applies."""
+    limited = [act for act in acts if act.does not in _FREE[mode]]
+    if not limited:
         edits = any(act.does == "edits" for act in acts)
         return _EDITS if edits else _READS
-    reason = _reasons(bound) or _why(call, bound)
-    if all(act.does == "builds" for act in bound):
+    reason = _join_reasons(limited)
+    if not reason:
+        only_edits = all(act.does == "edits" for act in limited)
+        reason = f"{call.name} {'changes files' if only_edits else 'may change things'}"
+    if all(act.does == "builds" for act in limited):
         return Decision("ask", reason, covers="builds")
     return Decision("ask", reason)
 
 
-def _reasons(acts: list[Act]) -> str:
-    """Why they ask, the worst first; each once, and not more than a person reads."""
-    worst = sorted(acts, key=lambda act: -_WEIGHT.index(act.does))
-    found = list(dict.fromkeys(act.reason for act in worst if act.reason))
-    more = f" and {len(found) - _REASONS} more" if len(found) > _REASONS else ""
-    return "; ".join(found[:_REASONS]) + more
+def _join_reasons(acts: list[Act]) -> str:
+    """Why these ask, the worst first; each reason once, and not more than a person reads."""
+    worst = sorted(acts, key=lambda act: -_EFFECTS.index(act.does))
+    reasons = list(dict.fromkeys(act.reason for act in worst if act.reason))
+    more = f" and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
+    return "; ".join(reasons[:_MAX_REASONS]) + more
 
 
-_REASONS = 3
+_MAX_REASONS = 3
 _FREE: dict[Mode, frozenset[Does]] = {
     "plan": frozenset({"reads"}),
     "ask": frozenset({"reads"}),
@@ -351,14 +357,8 @@ _READS = Decision("allow", "it only reads")
 _EDITS = Decision("allow", "file edits inside the workspace may run")
 
 
-def _why(call: ToolCall, acts: list[Act]) -> str:
-    if all(act.does == "edits" for act in acts):
-        return f"{call.name} changes files"
-    return f"{call.name} may change things"
-
-
-def _answered(asked: Decision, facts: Facts) -> Decision:
-    """In `auto` the person has answered every ask beforehand, but for what only they can answer."""
+def _decide_in_auto(asked: Decision, facts: Facts) -> Decision:
+    """Decide in `auto`: every ask is allowed, except for what only a person may allow."""
     if facts.policy.asks:
         return asked
     if asked.once_only:
@@ -366,72 +366,66 @@ def _answered(asked: Decision, facts: Facts) -> Decision:
     if facts.opaque and not facts.sandboxed:
         reason = f"{facts.opaque}; the mode auto runs that only in a sandbox, and none is active"
         return Decision("deny", reason, asked.rule)
-    return Decision("allow", f"{asked.reason}; {_unasked(facts)}", asked.rule)
-
-
-def _unasked(facts: Facts) -> str:
-    """How a call runs in `auto` that is asked about in the other modes."""
+    reason = f"{asked.reason}; the mode auto runs it without asking"
     if facts.lacks_network:
-        return "the mode auto runs it unasked, but only a person's yes gives it the network"
-    return "the mode auto runs it unasked"
+        reason += ", but only a person's approval gives it the network"
+    return Decision("allow", reason, asked.rule)
 
 
-def _flat(text: str) -> str:
+def _fold_case(text: str) -> str:
     return text.casefold() if text.isascii() else normalize("NFKC", text).casefold()
 
 
 @lru_cache(maxsize=4096)
-def _expression(pattern: str, is_path: bool, loose: bool) -> re.Pattern[str]:
-    """What fits the pattern; loosely: whatever the case or the unicode form, of flat text."""
-    if loose:
-        pattern = _flat(pattern)
+def _compile(pattern: str, *, is_path: bool, ignore_case: bool) -> re.Pattern[str]:
+    """Compile a rule's pattern. `ignore_case`: for texts after `_fold_case`."""
+    if ignore_case:
+        pattern = _fold_case(pattern)
     if is_path:
-        return re.compile(_path_expression(pattern), re.DOTALL)
-    tail = pattern.endswith(" *")
-    plain = (pattern[:-2] if tail else pattern).replace("[", "[[]")  # no classes of characters
-    spelled = translate(plain)[:-2]  # without its end, which newer Pythons spell differently
-    return re.compile(spelled + ("(?: .*)?" if tail else ""), re.DOTALL)
+        return re.compile(_path_regex(pattern), re.DOTALL)
+    is_optional = pattern.endswith(" *")
+    glob = (pattern[:-2] if is_optional else pattern).replace("[", "[[]")  # no character classes
+    regex = translate(glob)[:-2]  # without its end, which newer Pythons spell differently
+    return re.compile(regex + ("(?: .*)?" if is_optional else ""), re.DOTALL)
 
 
-def _path_expression(pattern: str) -> str:
-    """Component by component. Groups that give nothing back keep it quick on every path."""
+def _path_regex(pattern: str) -> str:
+    """Translate component by component. Atomic groups keep the expression quick on every path."""
     whole = pattern if "/" in pattern else f"**/{pattern}"
     within = re.sub(r"(?<=[^/*])\*\*+(?=[^/*])", "*", whole)  # `a**b` may be one name, or several
-    return "|".join(dict.fromkeys((_way(_spread(within)), _way(_spread(whole)))))
+    variants = (_components_regex(_separate_stars(text)) for text in (within, whole))
+    return "|".join(dict.fromkeys(variants))
 
 
-def _spread(pattern: str) -> str:
-    """`**` as a component of its own: `src/**.py` is `src/**/*.py`."""
-    ahead = re.sub(r"\*\*(?=[^/])", "**/*", pattern.removeprefix("./"))
-    return re.sub(r"(?<=[^/])\*\*", "*/**", ahead)
+def _separate_stars(pattern: str) -> str:
+    """Make `**` a component of its own: `src/**.py` is `src/**/*.py`."""
+    pattern = re.sub(r"\*\*(?=[^/])", "**/*", pattern.removeprefix("./"))
+    return re.sub(r"(?<=[^/])\*\*", "*/**", pattern)
 
 
-def _way(pattern: str) -> str:
-    stretches: list[list[str]] = [[]]  # the names between one `**` and the next
+def _components_regex(pattern: str) -> str:
+    names: list[list[str]] = [[]]  # the names between one `**` and the next
     for number, name in enumerate(pattern.split("/")):
         if name == "**":
-            stretches.append([])
+            names.append([])
         elif name or number == 0:
-            stretches[-1].append(_component(name))
-    start, *rest = ["/".join(one) for one in stretches]
+            names[-1].append(_component_regex(name))
+    start, *rest = ["/".join(part) for part in names]
     if not rest:
         return start
     below = "" if rest[-1] else "(?:/.*)?"  # `db/**` is `db` as well
-    found = [one for one in rest if one]
-    if not found:
-        return f"{start}{below}" if stretches[0] else ".*"
-    begin = f"{start}/" if stretches[0] else ""
-    return begin + "".join(map(_somewhere, found[:-1])) + f"(?:[^/]*/)*{found[-1]}{below}"
+    parts = [part for part in rest if part]
+    if not parts:
+        return f"{start}{below}" if names[0] else ".*"
+    begin = f"{start}/" if names[0] else ""
+    middle = "".join(f"(?>(?:[^/]*/)*?{part}/)" for part in parts[:-1])
+    return f"{begin}{middle}(?:[^/]*/)*{parts[-1]}{below}"
 
 
-def _somewhere(stretch: str) -> str:
-    return f"(?>(?:[^/]*/)*?{stretch}/)"
-
-
-def _component(name: str) -> str:
-    """One name of a path, in which `*` and `?` stand for anything but `/`."""
-    first, *rest = (re.escape(one).replace(r"\?", "[^/]") for one in re.split(r"\*+", name))
+def _component_regex(name: str) -> str:
+    """Translate one name of a path, in which `*` and `?` stand for anything but `/`."""
+    first, *rest = (re.escape(part).replace(r"\?", "[^/]") for part in re.split(r"\*+", name))
     if not rest:
         return first
     *middle, last = rest
-    return first + "".join(f"(?>[^/]*?{one})" for one in middle) + f"[^/]*{last}"
+    return first + "".join(f"(?>[^/]*?{part})" for part in middle) + f"[^/]*{last}"

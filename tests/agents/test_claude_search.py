@@ -10,7 +10,7 @@ from bridle.agents.claude_code.tool_mapping import (
     search_answer,
     to_ours,
 )
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from rig import results, run
 
 SECRET = "hunter2xyz"
@@ -39,7 +39,7 @@ HOW = [
     {"mode": "ask"},
     pytest.param({"mode": "plan"}, marks=soak),
     pytest.param({"mode": "auto"}, marks=soak),
-    pytest.param({"mode": "auto", "rules": [read_rule("deny: read(.env)")]}, marks=soak),
+    pytest.param({"mode": "auto", "rules": [parse_rule("deny: read(.env)")]}, marks=soak),
 ]
 
 

@@ -96,7 +96,7 @@ def test_in_the_mode_auto_there_is_no_network_and_nobody_is_said_to_have_said_ye
     assert only["text"].startswith("(no output)\n[exit code 7]")
     assert networks(bridle, "intent") == [False]
     explained = bridle.run("policy", "explain", "--mode", "auto", fetch).stdout
-    assert "only a person's yes gives it the network" in explained
+    assert "only a person's approval gives it the network" in explained
     assert "--yes" not in explained
 
 

@@ -81,7 +81,7 @@ def test_a_file_may_say_nothing(text):
 BAD = [
     ("rules:\n  - allow: *\n", 2, "this is not YAML"),
     ("rules:\n- allow: shell(a: b)\n", 2, "this is not YAML"),
-    ("rules:\n- allow: shell(a # b)\n", 2, "`allow: shell(a` is no rule"),
+    ("rules:\n- allow: shell(a # b)\n", 2, "`allow: shell(a` is not a rule"),
     ("rules:\n\t- x\n", 2, "this is not YAML"),
     ("- allow: shell\n", 1, "the file has to hold `key: value` lines"),
     ("rule: []\n", 1, "there is no `rule` in a file of rules"),
@@ -94,7 +94,7 @@ BAD = [
     ("rules:\n- allow: shell\n  allow: read\n", 3, "`allow` is set twice"),
     ("rules:\n- allow: shell()\n", 2, "there is nothing between the parentheses"),
     ("rules:\n- 'permit: shell'\n", 2, "a rule cannot say `permit`"),
-    ("rules:\n- 5\n", 2, "`5` is no rule"),
+    ("rules:\n- 5\n", 2, "`5` is not a rule"),
     ("rules:\n- [a]\n", 2, "a rule has to hold `key: value` lines"),
     ("rules:\n- allow: yes\n", 2, "`allow` has to be text on one line"),
     ("rules:\n- allow: shell\n  reason: [a]\n", 3, "`reason` has to be text on one line"),

@@ -11,7 +11,7 @@ import pytest
 from crossings import HIDDEN, JOINTS, PLAIN, SPELLINGS, WRAPPERS
 
 from bridle.messages import ToolCall
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from rig import SOAK, seeds
 
 HOSTILE = corpora.hostile()
@@ -83,7 +83,7 @@ def test_wrapped_and_joined_it_is_still_not_run(gate, seed):
 @pytest.mark.parametrize("command", ["touch pwned", "git push origin main", "npm test"])
 def test_a_rule_that_denies_a_command_denies_it_however_it_is_wrapped(gate, command):
     """Commands 3: a deny rule for the inner command still denies."""
-    rule = read_rule(f"deny: shell({command})")
+    rule = parse_rule(f"deny: shell({command})")
     lines = [cross(command) for cross in PLAIN.values()]
     calls = [ToolCall("", "shell", {"command": line}) for line in lines]
     found = [gate.dry_run.judge(call, "auto", (rule,)).decision for call in calls]
@@ -139,7 +139,7 @@ def test_what_is_over_a_limit_is_never_run_unasked(gate, name):
 @pytest.mark.parametrize("name", LIMITS)
 def test_a_deny_stays_a_deny_over_any_limit(gate, name):
     """Commands 8: the rule that denies `rm` is not lost in the crowd."""
-    rule = read_rule("deny: shell(rm *)")
+    rule = parse_rule("deny: shell(rm *)")
     line = f"rm a.txt; {LIMITS[name]}"
     call = ToolCall("", "shell", {"command": line})
     assert gate.dry_run.judge(call, "auto", (rule,)).decision.verdict == "deny"

@@ -13,7 +13,7 @@ import pytest
 from bridle.config.policy import read_rules
 from bridle.errors import ConfigError
 from bridle.messages import ToolCall
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 
 TESTS = Path(__file__).parent.parent
 PWNED = "touch pwned"
@@ -43,7 +43,7 @@ def unasked(gate, *lines):
 
 def decided(gate, line, rule, mode="ask"):
     call = ToolCall("", "shell", {"command": line})
-    return gate.dry_run.judge(call, mode, (read_rule(rule),)).decision.verdict
+    return gate.dry_run.judge(call, mode, (parse_rule(rule),)).decision.verdict
 
 
 def test_a_program_is_safe_only_with_flags_on_its_own_list(gate):

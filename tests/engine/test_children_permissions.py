@@ -16,7 +16,7 @@ from bridle.engine.hooks import CallMiddleware
 from bridle.engine.subagents import Parent, Tree
 from bridle.events import ApprovalAsked, Grant, ModeChanged
 from bridle.messages import ToolCall
-from bridle.policy import MODES, ORDER, Act, Facts, ToolPolicy, read_rule
+from bridle.policy import MODES, ORDER, Act, Facts, ToolPolicy, parse_rule
 from bridle.protocols.provider import ProviderInfo
 from bridle.protocols.session import Answer
 from bridle.providers.scripted import Scripted
@@ -57,7 +57,7 @@ facts = st.builds(
     st.booleans(),
 )
 rules = st.builds(
-    lambda verdict, name, subject: read_rule(f"{verdict}: {name}({subject})"),
+    lambda verdict, name, subject: parse_rule(f"{verdict}: {name}({subject})"),
     st.sampled_from(ORDER),
     st.sampled_from((*NAMES, "*")),
     st.sampled_from((*SUBJECTS, "*", "*.sql")),

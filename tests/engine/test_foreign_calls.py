@@ -26,7 +26,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.protocols.hooks import Remark
 from rig import events, results, run
 
@@ -90,7 +90,7 @@ def test_calls_side_by_side_make_one_reply_that_grows_and_each_has_its_result():
     assert results(engine, sid) == [("B", "b did it", False), ("A", "a did it", True)]
 
 
-ALLOWS = (read_rule("allow: other"),)
+ALLOWS = (parse_rule("allow: other"),)
 
 
 def test_empty_repeated_and_foreign_ids_are_told_apart_and_results_find_their_calls():
@@ -255,7 +255,7 @@ def test_rules_and_modes_hold_for_what_only_the_agent_can_do(mode, rules, allowe
     async def work(session, can_use_tool):
         found.append(bool(await can_use_tool("other", {"x": 1}, "A")))
 
-    rules = tuple(map(read_rule, rules))
+    rules = tuple(map(parse_rule, rules))
     run(one_turn(act_once(work), shell, mode=mode, rules=rules))
     assert found == [allowed]
 
@@ -329,7 +329,7 @@ def test_a_secret_reaches_neither_log_nor_agent_and_a_call_that_holds_one_is_ref
         session.claude_session_id = "conv"
         session.state = {"note": "hunter2-hunter2"}
 
-    rules = (*ALLOWS, read_rule("allow: reveal"))
+    rules = (*ALLOWS, parse_rule("allow: reveal"))
     secrets = ("hunter2-hunter2",)
     engine, sid, result = run(one_turn(act_once(work), reveal, rules=rules, secrets=secrets))
     assert (result.reason, result.detail) == ("done", "")

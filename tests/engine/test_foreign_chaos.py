@@ -23,7 +23,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.protocols.store import Record
 from bridle.stores.memory import MemoryStore
 from bridle.usage import Usage
@@ -31,7 +31,7 @@ from rig import is_valid, run, seeds
 
 IDS = ("", "a", "b", "c")
 NAMES = ("echo", "free", "asked", "denied")
-RULES = tuple(map(read_rule, ("allow: echo", "allow: free", "deny: denied")))
+RULES = tuple(map(parse_rule, ("allow: echo", "allow: free", "deny: denied")))
 
 
 async def echo(word: str = "") -> str:

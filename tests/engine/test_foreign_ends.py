@@ -23,12 +23,12 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.protocols.session import YES
 from bridle.usage import Usage
 from rig import conversation, endings, events, results, run, until
 
-ALLOWS = (read_rule("allow: other"),)
+ALLOWS = (parse_rule("allow: other"),)
 
 
 @pytest.fixture
@@ -267,7 +267,7 @@ def test_our_tool_is_stopped_with_the_turn_even_if_the_agent_is_not(impatient):
         stopped.append(output.text)
         return AgentResponse("ok")
 
-    rules = (read_rule("allow: wait"),)
+    rules = (parse_rule("allow: wait"),)
     work = interrupted(Acting(act), wait, on=CallIntended, rules=rules)
     engine, sid, result = run(work)
     assert result.reason == "interrupted"
@@ -291,7 +291,7 @@ def test_our_tool_that_does_not_stop_is_said_to_run_still(impatient):
     async def story():
         nonlocal let_go
         let_go, ours = asyncio.Event(), asyncio.all_tasks()
-        rules = (read_rule("allow: wait"),)
+        rules = (parse_rule("allow: wait"),)
         found = await interrupted(Acting(act), wait, on=CallIntended, rules=rules)
         let_go.set()
         await asyncio.wait(asyncio.all_tasks() - ours)
@@ -370,7 +370,7 @@ def test_two_sessions_at_once_over_one_agent_do_not_mix():
     async def story():
         nonlocal meet
         meet = asyncio.Barrier(2)
-        async with acting_engine(Acting(act), echo, rules=(read_rule("allow: echo"),)) as engine:
+        async with acting_engine(Acting(act), echo, rules=(parse_rule("allow: echo"),)) as engine:
             sessions = [await engine.session(), await engine.session()]
             turns = [await one.send(word) for one, word in zip(sessions, "ab", strict=True)]
             found = [await one.wait(turn) for one, turn in zip(sessions, turns, strict=True)]

@@ -9,7 +9,7 @@ from standing import Ledger
 from bridle.agents.base import AgentResponse
 from bridle.engine.history import NOT_RUN
 from bridle.events import ApprovalAsked, CallIntended
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.protocols.session import Answer
 from bridle.runtime.assembly import build_engine
 from rig import events, results, run
@@ -112,7 +112,7 @@ def test_a_stop_in_the_moment_of_a_yes_is_a_no():
 
     async def story():
         nonlocal session
-        rules = (read_rule("allow: other"),)
+        rules = (parse_rule("allow: other"),)
         async with acting_engine(Acting(act), undo=Slow(), rules=rules) as engine:
             session = await engine.session()
             result = await session.wait(await session.send("go"))

@@ -25,7 +25,7 @@ from bridle.events import (
     TurnParked,
 )
 from bridle.messages import Message, ToolCall
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.protocols.session import NO, YES
 from bridle.stores.jsonl import JsonlStore
 from rig import endings, events, is_valid, results, run, until
@@ -179,7 +179,7 @@ def test_calls_beside_the_one_that_waits_are_put_in_order_before_the_turn_rests(
         return AgentResponse("")
 
     async def story():
-        rules = (read_rule("allow: free"),)
+        rules = (parse_rule("allow: free"),)
         store = JsonlStore(tmp_path)
         async with acting_engine(
             Acting(act), mark, store=store, on_ask="park", rules=rules
@@ -267,7 +267,7 @@ def test_what_was_sent_to_steer_is_the_prompt_of_the_next_turn():
             await session.send("rather this", when="next_step")
             return "held"
 
-        rules = (read_rule("allow: hold"),)
+        rules = (parse_rule("allow: hold"),)
         async with acting_engine(Acting(act), hold, rules=rules) as engine:
             session = await engine.session()
             await session.wait(await session.send("go"))
@@ -306,7 +306,7 @@ DYING = """
 import asyncio, sys
 sys.path[:0] = [{tests!r}, {here!r}]
 from acting import Acting, acting_engine
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.stores.jsonl import JsonlStore
 
 async def act(prompt, session, can_use_tool):
@@ -316,7 +316,7 @@ async def act(prompt, session, can_use_tool):
     await asyncio.Event().wait()
 
 async def main():
-    rules = (read_rule("allow: other"),)
+    rules = (parse_rule("allow: other"),)
     async with acting_engine(Acting(act), store=JsonlStore({state!r}), rules=rules) as engine:
         session = await engine.session()
         await session.wait(await session.send("go"))

@@ -12,11 +12,11 @@ from bridle.events import (
     ToolCallStarted,
     UsageReported,
 )
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.usage import Usage
 from rig import events, run
 
-RULES = (read_rule("deny: bad"), read_rule("allow: good"))
+RULES = (parse_rule("deny: bad"), parse_rule("allow: good"))
 
 
 def asking(*script):

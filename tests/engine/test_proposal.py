@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bridle.engine.grants import covered_calls, propose_rule
 from bridle.messages import ToolCall
-from bridle.policy import Act, Decision, Facts, Rule, ToolPolicy, decide, read_rule
+from bridle.policy import Act, Decision, Facts, Rule, ToolPolicy, decide, parse_rule
 
 ASK = Decision("ask", "it may change things")
 CALL = ToolCall("c", "shell", {"command": "make"})
@@ -79,13 +79,13 @@ def test_a_proposal_allows_the_call_and_no_other_subject(found, other):
     said = propose_rule(CALL, facts, ASK)
     if not said:
         return
-    rule = read_rule(said)
+    rule = parse_rule(said)
     assert decide(CALL, facts, (rule,), "ask").verdict == "allow"
     mine = {act.subject for act in found} or {""}
     same = other.subject in mine or f"./{other.subject}" in mine
     if rule.pattern != "*" and not same and other.is_path == any(one.is_path for one in found):
         bare = {one.removeprefix("./") for one in mine}
-        assert not rule.speaks_of(other) or other.subject.removeprefix("./") in bare
+        assert not rule.applies_to(other) or other.subject.removeprefix("./") in bare
 
 
 def past(*acts, **rest):
@@ -112,6 +112,6 @@ def test_no_rule_is_proposed_for_a_command_in_another_folder():
 def test_a_rule_for_a_folder_allows_what_runs_in_it_and_forbids_below_it_as_well():
     here, below = command("make"), command("make", within="/w/evil")
     allow, deny = Rule("allow", "shell", "make", where="/w"), Rule("deny", "shell", where="/w")
-    assert [allow.speaks_of(one) for one in (here, below)] == [True, False]
-    assert [deny.speaks_of(one) for one in (here, below)] == [True, True]
-    assert Rule("allow", "shell", where="/w").speaks_of(below) is False
+    assert [allow.applies_to(one) for one in (here, below)] == [True, False]
+    assert [deny.applies_to(one) for one in (here, below)] == [True, True]
+    assert Rule("allow", "shell", where="/w").applies_to(below) is False

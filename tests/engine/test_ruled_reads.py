@@ -2,10 +2,10 @@
 
 import pytest
 
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.runtime.dry_run import DryRun
 
-DENY = (read_rule("deny: read(private/**)"),)
+DENY = (parse_rule("deny: read(private/**)"),)
 
 
 @pytest.fixture
@@ -51,6 +51,6 @@ def test_what_reads_elsewhere_or_only_names_is_not(decided, command):
 
 
 def test_an_ask_rule_asks_and_without_rules_nothing_is_looked_for(decided):
-    asks = (read_rule("ask: read(*.txt)"),)
+    asks = (parse_rule("ask: read(*.txt)"),)
     assert decided("grep -r q .", asks).verdict == "ask"
     assert decided("grep -r q .", ()).verdict == "allow"

@@ -9,7 +9,7 @@ from mcp_rig import context_of, look, named, notes, raw, serving, source_of
 from bridle.errors import ToolError
 from bridle.events import CallIntended, ToolResultEvent
 from bridle.messages import ToolCall
-from bridle.policy import Mode, decide, read_rule
+from bridle.policy import Mode, decide, parse_rule
 from rig import calls, events, make_engine, results, run
 
 
@@ -168,14 +168,14 @@ def test_what_a_server_says_of_its_own_tools_lowers_no_decision(tmp_path, mode: 
                 for chosen in ("plan", mode, "auto")
             }
             assert verdicts == {"plan": "deny", mode: "ask", "auto": "allow"}
-            denied = read_rule("deny: mcp__lying__*")
+            denied = parse_rule("deny: mcp__lying__*")
             assert decide(call, tool.facts({}), (denied,), "auto").verdict == "deny"
-            allowed = read_rule("allow: mcp__lying__wipe")
+            allowed = parse_rule("allow: mcp__lying__wipe")
             assert decide(call, tool.facts({}), (allowed,), mode).verdict == "allow"
             words = tool.facts({"text": "docs/../../etc/passwd"})
-            narrow = read_rule("allow: mcp__lying__wipe(docs/*)")  # nobody knows how it reads them
+            narrow = parse_rule("allow: mcp__lying__wipe(docs/*)")  # nobody knows how it reads them
             assert decide(call, words, (narrow,), mode).verdict == "ask"
-            forbidden = read_rule("deny: mcp__lying__*(*passwd*)")
+            forbidden = parse_rule("deny: mcp__lying__*(*passwd*)")
             assert decide(call, words, (allowed, forbidden), mode).verdict == "deny"
 
     run(work())

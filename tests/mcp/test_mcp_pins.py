@@ -10,7 +10,7 @@ from mcp_rig import look, named, notes, raw, serving, source_of
 from bridle.config.mcp import NAME
 from bridle.engine.json_schema import compile_schema
 from bridle.events import ApprovalAsked
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.protocols.session import Answer
 from bridle.tools.mcp.tool import parse_definition, tool_names
 from rig import call, events, make_engine, results, run
@@ -72,7 +72,7 @@ def test_a_definition_that_changed_asks_again_and_says_what_changed(tmp_path):
             call("mcp__changed__extra", text="5"),
             {"text": "done"},
         ]
-        allow = (read_rule("allow: mcp__changed__*"),)
+        allow = (parse_rule("allow: mcp__changed__*"),)
         engine = make_engine(
             script, root=tmp_path, sources=(source,), rules=allow, approver=approve
         )
@@ -124,7 +124,7 @@ def test_the_tools_of_a_server_are_offered_from_the_step_after_the_look(tmp_path
 
         model.stream = listening
         source = source_of(tmp_path, raw("fine", tmp_path))
-        allow = (read_rule("allow: mcp__fine__echo"),)
+        allow = (parse_rule("allow: mcp__fine__echo"),)
         async with make_engine(model, root=tmp_path, sources=(source,), rules=allow) as engine:
             found = await engine.run("go")
             return [text for _, text, _ in results(engine, found.session_id)]
@@ -145,7 +145,7 @@ def test_calls_ask_rules_decide_and_arguments_are_checked(tmp_path):
             call("mcp__fine__echo", text=7),
             {"text": "done"},
         ]
-        rules = (read_rule("deny: mcp__fine__sp*"),)
+        rules = (parse_rule("deny: mcp__fine__sp*"),)
         async with make_engine(script, root=tmp_path, sources=(source,), rules=rules) as engine:
             found = await engine.run("go")
             return [text for _, text, _ in results(engine, found.session_id)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bridle.engine.gate import ForeignTool, facts_of
 from bridle.engine.json_schema import compile_schema
 from bridle.messages import ToolCall
-from bridle.policy import decide, read_rule
+from bridle.policy import decide, parse_rule
 from bridle.protocols.tool import CHARACTERS, MOST, TOO_MANY, words_of
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
@@ -16,9 +16,9 @@ from bridle.tools.mcp.spec import ServerSpec
 from bridle.tools.mcp.tool import RemoteTool, parse_definition
 
 NAME = "mcp__fs__read"
-ALLOW = read_rule("allow: mcp__fs__*")
-DENY = read_rule("deny: mcp__fs__*(*secret*)")
-ASK = read_rule("ask: mcp__fs__*(*secret*)")
+ALLOW = parse_rule("allow: mcp__fs__*")
+DENY = parse_rule("deny: mcp__fs__*(*secret*)")
+ASK = parse_rule("ask: mcp__fs__*(*secret*)")
 MANY = [f"f{n}" for n in range(MOST + 1)]
 
 
@@ -101,5 +101,5 @@ def test_every_text_of_the_arguments_is_a_word(arguments):
 def test_what_is_asked_of_a_server_is_what_was_judged(arguments, verdict):
     tool = McpTool(Servers([]))
     call = ToolCall("c", "mcp", {"server": "fs"} | arguments)
-    rule = read_rule("allow: mcp(prompt fs safe)")
+    rule = parse_rule("allow: mcp(prompt fs safe)")
     assert decide(call, facts_of(call, tool), (rule,), "ask").verdict == verdict

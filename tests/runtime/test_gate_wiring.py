@@ -45,7 +45,7 @@ def test_rules_are_given_in_their_words(tmp_path):
     )
     assert (output.is_error, asked) == (False, [])
     assert (tmp_path / "made").exists()
-    with pytest.raises(ConfigError, match="rules: `touch` is no rule"):
+    with pytest.raises(ConfigError, match="rules: `touch` is not a rule"):
         build_engine(Scripted([]), rules=["touch"])
 
 

@@ -10,7 +10,7 @@ from bridle.agents.base import AgentResponse
 from bridle.engine.redaction import MARK
 from bridle.events import ApprovalAsked, CallIntended, ToolResultEvent
 from bridle.messages import ToolCall
-from bridle.policy import MODES, read_rule
+from bridle.policy import MODES, parse_rule
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.runtime.assembly import local_folder
@@ -137,7 +137,7 @@ def verdicts(records):
 
 
 def foreseen(folder, table, *, rules, mode, foreign=False):
-    dry_run = DryRun(folder, map(read_rule, rules), sandbox="none")
+    dry_run = DryRun(folder, map(parse_rule, rules), sandbox="none")
     decided = []
     for name, arguments in table:
         call = ToolCall("", name, arguments)
@@ -148,7 +148,7 @@ def foreseen(folder, table, *, rules, mode, foreign=False):
 
 
 def judged_again(folder, records, session_id, *, rules, mode):
-    dry_run = DryRun(folder, map(read_rule, rules), sandbox="none")
+    dry_run = DryRun(folder, map(parse_rule, rules), sandbox="none")
     return list(ReEvaluation(session_id, dry_run, mode).decisions(records))
 
 
@@ -201,7 +201,7 @@ def test_a_linter_is_judged_like_the_shell(folder, rules, command):
     """Without a sandbox it runs what the mode `edits` would run unasked, and asks nobody."""
     workspace = Workspace(folder)
     local = local_folder(workspace, sandbox="none")
-    rules_read = [read_rule(rule) for rule in rules]
+    rules_read = [parse_rule(rule) for rule in rules]
     linter = Diagnostics(
         as_checks([f"*.txt: {command}"]),
         workspace,

@@ -650,10 +650,10 @@ def test_a_job_in_the_background_leaves_no_trace_of_its_sandbox(tmp_path, level)
 
 
 def test_a_rule_has_to_name_what_it_opens():
-    from bridle.policy import Act, is_named
+    from bridle.policy import Act, is_allowed_by_pattern
 
     def opens(*rules):
-        return is_named(Act(("read",), ".env", is_path=True), rules)
+        return is_allowed_by_pattern(Act(("read",), ".env", is_path=True), rules)
 
     assert opens(Rule("allow", "read", ".env"))
     assert opens(Rule("allow", "read", ".env*"))

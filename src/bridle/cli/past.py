@@ -6,7 +6,7 @@ from bridle.cli.event_lines import subject_of
 from bridle.cli.style import cut
 from bridle.engine.grants import covered_calls
 from bridle.messages import ToolCall
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.runtime.dry_run import past_calls, root_of
 from bridle.stores.reader import SessionFolder
 from bridle.workspace.text import quantity
@@ -19,7 +19,7 @@ def covered_line(rule: str, session_id: str, folder: SessionFolder) -> str:
     past = past_calls(session_id, folder)
     if not past:
         return "there are no earlier calls in this folder to hold it against"
-    here = replace(read_rule(rule), where=root_of(session_id, folder))
+    here = replace(parse_rule(rule), where=root_of(session_id, folder))
     found = [_name(call) for call in covered_calls(here, past)]
     of = f"of the last {quantity(len(past), 'call')} in this folder"
     if not found:

@@ -90,14 +90,14 @@ def _rules(root: Path, flags: dict[str, Any]) -> "tuple[Rule, ...]":
     from bridle.cli.failure import complain
     from bridle.config.folder import load_rules
     from bridle.config.policy import read_rules
-    from bridle.policy import read_rule
+    from bridle.policy import parse_rule
 
     config = load_rules(root)
     for note in config.notes:
         complain(*note)
     given = Path(flags["rules"]) if flags["rules"] else None
     more = read_rules(given, required=True, root=root).rules if given else ()
-    return config.items + more + tuple(read_rule(one, "--rule") for one in flags["rule"])
+    return config.items + more + tuple(parse_rule(one, "--rule") for one in flags["rule"])
 
 
 def _call(text: str | None, flags: dict[str, Any]) -> Any:

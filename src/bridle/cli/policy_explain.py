@@ -13,7 +13,7 @@ from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.engine.gate import JudgedCall
 from bridle.errors import AgentError
 from bridle.messages import ToolCall
-from bridle.policy import Act, Decision, Facts, Mode, Rule, read_rule
+from bridle.policy import Act, Decision, Facts, Mode, Rule, parse_rule
 from bridle.runtime.dry_run import DryRun
 from bridle.workspace.text import quantity
 
@@ -81,7 +81,7 @@ def _answer(dry_run: DryRun, line: bytes, mode: Mode) -> bytes:
 
 @lru_cache(maxsize=256)
 def _rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
-    return tuple(read_rule(text, "rules") for text in texts)
+    return tuple(parse_rule(text, "rules") for text in texts)
 
 
 def json_call(dry_run: DryRun, call: ToolCall, mode: Mode) -> bytes:

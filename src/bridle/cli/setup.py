@@ -22,7 +22,7 @@ from bridle.engine.engine_config import Approver
 from bridle.engine.session import Session
 from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.events import ModeChanged
-from bridle.policy import Mode, Rule, read_rule
+from bridle.policy import Mode, Rule, parse_rule
 from bridle.protocols.provider import Provider, RequestConfig
 from bridle.protocols.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
@@ -336,7 +336,7 @@ def _workspace(earlier: SessionSummary | None, flags: dict[str, Any]) -> Path:
 
 def _rules(workspace: Path, given: tuple[str, ...]) -> tuple[Rule, ...]:
     """The rules that hold there, and those of the flags. Raise `ConfigError`."""
-    said = tuple(read_rule(text, "--rule") for text in given)
+    said = tuple(parse_rule(text, "--rule") for text in given)
     if not any(map(os.path.lexists, (policy_file(os.environ), workspace / _PROJECT_RULES))):
         return said
     from bridle.config.folder import load_rules  # it reads YAML, and most people have no rules

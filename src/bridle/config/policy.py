@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from bridle.config.yaml_file import has_content, items_of, location_of, open_yaml, read_text
 from bridle.errors import ConfigError
-from bridle.policy import ORDER, Rule, Verdict, read_rule
+from bridle.policy import ORDER, Rule, Verdict, parse_rule
 from bridle.workspace.fs import replace_file
 
 _EXAMPLE = "For example `rules:`, and below it `- allow: shell(git status)`."
@@ -106,7 +106,7 @@ def _rules(loader: Any, node: Any, path: Path) -> Iterator[_Entry]:
         raise ConfigError(f"{location_of(node, path)}: `rules` has to be a list", hint=_EXAMPLE)
     for item in node.value:
         if item.id == "scalar":
-            yield read_rule(item.value, location_of(item, path)), None, []
+            yield parse_rule(item.value, location_of(item, path)), None, []
         else:
             yield _rule(loader, item, path)
 
@@ -129,7 +129,7 @@ def _rule(loader: Any, node: Any, path: Path) -> _Entry:
         )
     verdict = verdicts[0]
     subject, location = fields[verdict]
-    rule = read_rule(f"{verdict}: {_text(loader, subject, location, verdict)}", location)
+    rule = parse_rule(f"{verdict}: {_text(loader, subject, location, verdict)}", location)
     if "reason" in fields:
         rule = replace(rule, reason=_text(loader, *fields["reason"], "reason"))
     if "in" in fields:
@@ -210,12 +210,12 @@ def add_rule(path: Path, words: str, note: str = "", where: str = "") -> Rule:
             f"{path}: the rule cannot be written: {error.strerror}",
             hint="Check that you may write there.",
         ) from error
-    return replace(read_rule(words), where=where)
+    return replace(parse_rule(words), where=where)
 
 
 def with_rule(path: Path, words: str, note: str = "", where: str = "") -> str | None:
     """The text of the file with that rule; None if it has it already. Raise `ConfigError`."""
-    rule = replace(read_rule(words), where=where)
+    rule = replace(parse_rule(words), where=where)
     text = read_text(path, "rules") or ""
     before = _all_rules(text, path)
     if {(str(rule), where), (str(rule), "")} & set(before):

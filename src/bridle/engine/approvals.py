@@ -28,7 +28,7 @@ from bridle.engine.history import History
 from bridle.engine.turn_context import Parked
 from bridle.errors import ConfigError, SessionError, UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, Event
-from bridle.policy import Decision, read_rule
+from bridle.policy import Decision, parse_rule
 from bridle.protocols.session import Answer
 
 log = logging.getLogger(__name__)
@@ -362,7 +362,7 @@ def is_valid(answer: Answer) -> bool:
 def _is_rule(text: object) -> bool:
     """Return whether it is empty, or a rule that allows something."""
     try:
-        return text == "" or (isinstance(text, str) and read_rule(text).verdict == "allow")
+        return text == "" or (isinstance(text, str) and parse_rule(text).verdict == "allow")
     except ConfigError:
         return False
 

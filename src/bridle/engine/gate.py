@@ -35,7 +35,7 @@ from bridle.policy import (
     Rule,
     ToolPolicy,
     decide,
-    is_named,
+    is_allowed_by_pattern,
     may_match,
 )
 from bridle.protocols.tool import Access, Tool, ToolContext, ToolResult, judge_by_words
@@ -229,10 +229,10 @@ class Gate(Struct):
         writes = {act.subject for act in acts if act.is_path and "write" in act.names}
 
         def may_read(path: str) -> bool:
-            return path in reads or is_named(Act(("read",), path, is_path=True), rules)
+            return path in reads or is_allowed_by_pattern(Act(("read",), path, is_path=True), rules)
 
         def may_write(path: str) -> bool:
-            if path in writes or is_named(Act(("write",), path, is_path=True), rules):
+            if path in writes or is_allowed_by_pattern(Act(("write",), path, is_path=True), rules):
                 return True
             return any(
                 path.startswith(f"{folder}/") and protection_of(folder).writing for folder in writes
@@ -408,7 +408,7 @@ def _host_of(arguments: dict[str, Any]) -> str:
 def _is_named_by_rules(facts: Facts, rules: Sequence[Rule]) -> bool:
     """Return whether rules allow all of it by the tool's name: then the tool counts as known."""
     named = [rule for rule in rules if rule.verdict == "allow" and rule.tool.strip("*?")]
-    return all(any(rule.speaks_of(act) for rule in named) for act in facts.acts)
+    return all(any(rule.applies_to(act) for rule in named) for act in facts.acts)
 
 
 # -- files that a search would come by
@@ -432,7 +432,7 @@ def unreadable_paths(rules: tuple[Rule, ...]) -> Callable[[str], bool] | None:
 def _is_unreadable(rules: tuple[Rule, ...]) -> Callable[[str], bool]:
     def is_unreadable(path: str) -> bool:
         act = Act(("grep", "read"), path, "reads", is_path=True)
-        return any(rule.speaks_of(act) for rule in rules)
+        return any(rule.applies_to(act) for rule in rules)
 
     return is_unreadable
 
@@ -524,7 +524,7 @@ def _is_about_some_files(rule: Rule) -> bool:
     """Return whether it forbids, or asks about, reading some files and not others."""
     if rule.verdict == "allow" or rule.pattern == "*":
         return False
-    return replace(rule, pattern="*").speaks_of(_READ)
+    return replace(rule, pattern="*").applies_to(_READ)
 
 
 def _reason(place: "Place") -> str:

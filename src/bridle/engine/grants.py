@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAnswered, ApprovalAsked, Grant
 from bridle.messages import ToolCall
-from bridle.policy import CLASSES, Act, Decision, Facts, Rule, read_rule
+from bridle.policy import CLASSES, Act, Decision, Facts, Rule, parse_rule
 from bridle.workspace.fs import is_below
 
 _LONGEST = 200  # characters in the description of a grant
@@ -108,7 +108,7 @@ def granted_rules(grants: Mapping[str, Grant], root: str, seconds: float) -> tup
 
 def _parse_rule(grant: Grant, root: str) -> Rule | None:
     try:
-        return replace(read_rule(grant.rule, "this session"), where=root)
+        return replace(parse_rule(grant.rule, "this session"), where=root)
     except ConfigError:
         return None  # a log from elsewhere may hold anything; this grants nothing
 
@@ -170,7 +170,7 @@ def _pattern(act: Act) -> str:
 def _means_only(rule: Rule, act: Act) -> bool:
     """Return whether the rule reads back as itself and is about that act."""
     try:
-        return read_rule(str(rule)) == rule and rule.speaks_of(act)
+        return parse_rule(str(rule)) == rule and rule.applies_to(act)
     except ConfigError:
         return False
 
@@ -186,10 +186,10 @@ def covered_calls(rule: Rule, past: Iterable[tuple[ToolCall, Facts]]) -> tuple[T
 def _covers(rule: Rule, call: ToolCall, facts: Facts) -> bool:
     if rule.verdict != "allow":
         acts = facts.acts or (Act((call.name,), facts.subject),)
-        return any(rule.speaks_of(act) for act in acts)
+        return any(rule.applies_to(act) for act in acts)
     if _is_beyond_rules(facts) or facts.policy.asks:
         return False
-    return all(rule.speaks_of(act) for act in acts_to_allow(call, facts))
+    return all(rule.applies_to(act) for act in acts_to_allow(call, facts))
 
 
 # Hash a tool call together with whatever an approval, a grant or a record of it is bound to.

@@ -171,7 +171,7 @@ async def apply_policy_engine(
         return judged
     if theirs.verdict == "ask":
         if mode == "auto":
-            reason = f"{theirs.reason}; the mode auto runs it unasked"
+            reason = f"{theirs.reason}; the mode auto runs it without asking"
             theirs = Decision("allow", reason, _POLICY_ENGINE)
         elif ours.verdict == "ask":
             return judged

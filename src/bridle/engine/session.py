@@ -60,7 +60,7 @@ from bridle.messages import (
     to_parts,
     user,
 )
-from bridle.policy import MODES, Mode, read_rule
+from bridle.policy import MODES, Mode, parse_rule
 from bridle.protocols.hooks import Occasion
 from bridle.protocols.provider import Provider, Request, RequestConfig, drain
 from bridle.protocols.session import Answer, Prompt, TurnResult
@@ -436,7 +436,7 @@ class Session:
         calls = [call for message in self._history.transcript for call in message.tool_calls]
         past = [(call, tools[call.name]) for call in calls if call.name in tools]
         facts = ((call, gate.judge(call, tool).facts) for call, tool in past)
-        return covered_calls(read_rule(rule), facts)
+        return covered_calls(parse_rule(rule), facts)
 
     def check_rule(self, shown: str, answer: Answer) -> None:
         """Raise `SessionError` if the rule of an answer does not allow what is asked."""
@@ -448,7 +448,7 @@ class Session:
         call, tool = asked.call, self._parts.tools.get(asked.call.name)
         if tool is not None:
             facts = self._turns.gate.judge(call, tool, asked.cwd).facts
-            if covered_calls(read_rule(rule), [(call, facts)]):
+            if covered_calls(parse_rule(rule), [(call, facts)]):
                 return
         raise SessionError(
             f"the rule {rule!r} would not allow this call",

@@ -16,7 +16,7 @@ from bridle.engine.engine_config import Approver, EngineConfig, OnAsk, PolicyEng
 from bridle.engine.foreign.agent import NoModel
 from bridle.engine.structured_output import AnswerSchema
 from bridle.errors import ConfigError
-from bridle.policy import MODES, Mode, Rule, read_rule
+from bridle.policy import MODES, Mode, Rule, parse_rule
 from bridle.protocols.provider import Provider, RequestConfig
 from bridle.protocols.store import Day, Durability, Store
 from bridle.protocols.tool import Files, Tool, ToolSource
@@ -139,7 +139,7 @@ def build_engine(
     small = options.get("small")
     given_rules = options.get("rules", ())
     rules = tuple(
-        read_rule(rule, "rules") if isinstance(rule, str) else rule
+        parse_rule(rule, "rules") if isinstance(rule, str) else rule
         for rule in ((given_rules,) if isinstance(given_rules, str) else given_rules)
     )
     files = _files(workspace, options.get("also", ()))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bridle.engine.grants import covered_calls
 from bridle.errors import ConfigError
 from bridle.messages import ToolCall
-from bridle.policy import read_rule
+from bridle.policy import parse_rule
 from bridle.runtime.dry_run import past_calls
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
@@ -71,7 +71,7 @@ class Looking:
     def _previewed(self, session_id: str, rule: str) -> RulePreview:
         _, head = self._ground.known(session_id)
         try:
-            read = replace(read_rule(rule), where=head.workspace)
+            read = replace(parse_rule(rule), where=head.workspace)
         except ConfigError as error:
             raise BadRequest(error.message, hint=error.hint) from None
         past = past_calls(session_id, self._ground.folder)
