@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.cli import project
+from bridle.cli import setup
 from bridle.config import trust
 from bridle.config.trust import Trust
 from bridle.providers.scripted import Scripted
@@ -206,7 +206,10 @@ def test_whatever_they_hold_they_stay_in_their_block(data):
 
 def test_what_is_said_twice_to_save_an_import_is_the_same():
     assert prompts.FILES == trust.INSTRUCTIONS
-    assert project._HOOKS == trust.HOOKS
+    assert setup.POLICY == trust.POLICY
+    assert setup.HOOKS == trust.HOOKS
+    assert setup.DIAGNOSTICS == trust.DIAGNOSTICS
+    assert setup.SKILLS == trust.SKILLS
 
 
 def test_tools_of_a_program_without_a_workspace_come_with_a_neutral_prompt(tmp_path):

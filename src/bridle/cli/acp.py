@@ -128,10 +128,11 @@ class EditorsHost:
     @cached_property
     def _models(self) -> "Sequence[str]":
         from bridle.providers.catalogue import models
+        from bridle.runtime import find_provider
 
         if self._setup.agent != "loop":
             return ()
-        vendor = self._setup.choose().name.partition("/")[0]
+        vendor = find_provider(self._setup.settings).name.partition("/")[0]
         return tuple(one.label for one in models() if one.name == vendor)
 
     def models(self) -> "Sequence[str]":

@@ -153,10 +153,10 @@ def _sandbox() -> Finding:
 
 def _hooks() -> Iterator[Finding]:
     """The hooks that would run in the current folder; nothing where there are none."""
-    from bridle.cli.project import hooks
+    from bridle.config.folder import load_hooks
 
     try:
-        found = hooks(Path(), quiet=True)
+        found = load_hooks(Path()).items
     except ConfigError as error:
         yield Finding("hooks", error.message, False, error.hint)
         return

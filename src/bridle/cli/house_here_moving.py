@@ -73,7 +73,7 @@ class Moving:
             held = None if earlier is None else await attached(self.desk, earlier.id)
             if held is None:
                 await self._settle(self.setup, self.setup.provider())
-                self._said += filter(None, [self.setup.apart])
+                self._said += filter(None, [self.setup.worktree_note])
             else:
                 self._attach(held)
 
@@ -215,7 +215,7 @@ class Moving:
         self.setup = setup
         self._engine = engine = self._made(setup, provider)
         try:
-            self.seen = setup.seen
+            self.seen = setup.last_seq
             self.session = await setup.session(engine)
         except BaseException:
             await engine.close()

@@ -20,7 +20,7 @@ from bridle.cli.lines import Lines
 from bridle.cli.parked import carry_on, tell_parked
 from bridle.cli.plan_question import is_question, told
 from bridle.cli.screen import Screen
-from bridle.cli.setup import Setup, is_interactive
+from bridle.cli.setup import Setup
 from bridle.cli.turn import Watch, tell_end
 from bridle.engine.session import Session
 from bridle.engine.structured_output import AnswerSchema
@@ -62,8 +62,10 @@ class PromptRun:
             thinking=flags["thinking"],
             paint=self._setup.paint,
         )
-        prompts = flags["on_ask"] == "prompt" or (flags["on_ask"] is None and is_interactive())
-        self._asker = Asker(Lines(), self._screen) if prompts else None
+        asks = flags["on_ask"] == "prompt"
+        if flags["on_ask"] is None:
+            asks = bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
+        self._asker = Asker(Lines(), self._screen) if asks else None
         self._on_ask = "park" if flags["on_ask"] == "park" else "deny"
         self._owns_session = False
         self._sent_after: int | None = None  # our prompt comes after this record
@@ -73,7 +75,7 @@ class PromptRun:
         """Run the turn, here or in the process that owns the session; return the exit code."""
         if (log := self._setup.log) is not None and describe_owner(log):
             return await self._run_elsewhere()
-        seen = self._setup.seen
+        seen = self._setup.last_seq
         try:
             if self._parts:
                 self._screen.answer_aside()  # prompts of others may come first
@@ -89,8 +91,8 @@ class PromptRun:
     async def _open(self) -> AsyncIterator[Session]:
         """Open the session here, which takes in its inbox. Raise `SessionLocked`."""
         provider = self._setup.provider()
-        if self._setup.moved:
-            self._screen.line(self._screen.paint.dim(flat(self._setup.moved)))
+        if note := self._setup.workspace_note:
+            self._screen.line(self._screen.paint.dim(flat(note)))
         extra: dict[str, Any] = {"on_ask": self._on_ask}
         if self._schema is not None:
             extra["schema"] = self._schema.schema

@@ -28,6 +28,7 @@ from bridle.cli.supervising import identity
 from bridle.cli.whereabouts import recorded
 from bridle.config import Settings, state_folder
 from bridle.errors import ConfigError, MissingKey, MissingModel
+from bridle.runtime import find_provider
 from bridle.server import check_installed
 from bridle.stores.reader import SessionFolder
 from bridle.workspace.text import flat
@@ -67,7 +68,7 @@ def _model(setup: Setup) -> str:
     if setup.agent != "loop":
         return setup.agent
     try:
-        return setup.choose().provider().info.label
+        return find_provider(setup.settings).provider().info.label
     except (MissingKey, MissingModel) as error:
         complain(f"{error.message}; prompts that name no model will be refused", error.hint)
         return "none"
