@@ -11,7 +11,7 @@ from deciding import verdict
 from hostile import FLOOR, GUARDED
 
 from bridle.command_analysis import programs
-from bridle.command_analysis.argv import flag_table, spelled
+from bridle.command_analysis.argv import flag_table, join_quoted
 from bridle.command_analysis.judge import judge
 from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
@@ -63,9 +63,9 @@ def run(line, machine):
 def somewhat(name, chance):
     """A line of that program with flags of its own and of nobody's, and words of any kind."""
     entry, words = programs.PROGRAMS[name], [name]
-    while entry.verbs and chance.random() < 0.95:
-        verb = chance.choice(sorted(entry.verbs))
-        entry = entry.verbs[verb]
+    while entry.subcommands and chance.random() < 0.95:
+        verb = chance.choice(sorted(entry.subcommands))
+        entry = entry.subcommands[verb]
         words.append(verb)
     flags = [f for f in flag_table(entry.flags) if f not in ("-#", "*", "-f", "-F", "--follow")]
     for _ in range(chance.randint(0, 3)):
@@ -77,7 +77,7 @@ def somewhat(name, chance):
         if takes.startswith("=") and not joined:
             words.append(value)
     words += chance.choices(WORDS, k=chance.randint(0, 3))
-    return " ".join(word if word == "*.md" else spelled([word]) for word in words)
+    return " ".join(word if word == "*.md" else join_quoted([word]) for word in words)
 
 
 READERS = sorted(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from surroundings import SEPARATORS, WRAPPERS
 
 from bridle.command_analysis import checks, programs
-from bridle.command_analysis.argv import Arg, flag_table, sort_words, spelled
-from bridle.command_analysis.findings import Understood
+from bridle.command_analysis.argv import Arg, flag_table, join_quoted, parse_arguments
+from bridle.command_analysis.findings import Judgement
 from bridle.command_analysis.parser import parse
 from bridle.policy import ORDER
 
@@ -45,12 +45,12 @@ joints = st.sampled_from(["; ", " && ", " || ", " | ", " & ", "\n", " |& "])
 
 @given(TEXT)
 def test_judging_never_raises(text):
-    assert isinstance(understood(text), Understood)
+    assert isinstance(understood(text), Judgement)
 
 
 @given(TEXT, st.sampled_from(WRAPPERS + SEPARATORS))
 def test_judging_never_raises_around_anything(text, around):
-    assert isinstance(understood(around.replace("{}", text)), Understood)
+    assert isinstance(understood(around.replace("{}", text)), Judgement)
 
 
 @given(everyday, joints, hostile)
@@ -82,8 +82,8 @@ def test_what_is_added_to_an_everyday_line_is_seen(line, more):
 
 @given(st.lists(st.text(max_size=12).filter(lambda word: "\0" not in word), min_size=1, max_size=6))
 def test_the_canonical_text_of_a_command_is_that_command(words):
-    script = parse(spelled(words))
-    if not (script.opaque or script.refused) and all(map(str.isprintable, words)):
+    script = parse(join_quoted(words))
+    if not (script.opaque or script.over_limit) and all(map(str.isprintable, words)):
         assert [one.argv for one in script.commands] == [tuple(words)] or "=" in words[0]
 
 
@@ -91,8 +91,8 @@ def test_the_canonical_text_of_a_command_is_that_command(words):
     st.lists(st.sampled_from(["-l", "-la", "-n", "-n5", "--lines=5", "--lines", "x", "--", "-"]))
 )
 def test_no_word_is_lost_when_words_are_sorted(words):
-    given_words = sort_words([Arg(word) for word in words], flag_table("-l -a -n= --lines="))
-    if given_words.strange:
+    given_words = parse_arguments([Arg(word) for word in words], flag_table("-l -a -n= --lines="))
+    if given_words.unknown_flag:
         return
     counted = len(given_words.operands) + ("--" in words)
     assert counted <= len(words)

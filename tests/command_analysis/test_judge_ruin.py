@@ -3,7 +3,7 @@
 import pytest
 from deciding import understood
 
-from bridle.command_analysis.variables import fillings
+from bridle.command_analysis.variables import lines_with_values
 from bridle.policy import Rule
 
 
@@ -85,14 +85,14 @@ def test_what_only_speaks_of_it_is_not(line):
 
 
 def test_what_can_be_seen_is_put_in():
-    assert fillings("x=1; echo $x") == ["x=1; echo 1"]
-    assert fillings("for d in a b; do ls $d; done") == [
+    assert lines_with_values("x=1; echo $x") == ["x=1; echo 1"]
+    assert lines_with_values("for d in a b; do ls $d; done") == [
         "for d in a b; do ls a; done",
         "for d in a b; do ls b; done",
     ]
-    assert fillings("ls") == []
-    assert fillings("echo $HOME") == []
-    assert fillings("echo $x" + " " * 5000) == []
+    assert lines_with_values("ls") == []
+    assert lines_with_values("echo $HOME") == []
+    assert lines_with_values("echo $x" + " " * 5000) == []
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,20 @@
 
 import pytest
 
-from bridle.command_analysis.parser import DIFFERS, REHOMES, REREADS, STRANGE, parse
-from bridle.command_analysis.syntax import Redirect, Script, Simple, Word
+from bridle.command_analysis.parser import (
+    CHANGES_HOME,
+    CHANGES_PARSING,
+    INVISIBLE,
+    READINGS_DIFFER,
+    parse,
+)
+from bridle.command_analysis.syntax import Redirect, Script, SimpleCommand, Word
 
 
 def argv_of(line):
     """The words of every command of a line that is understood."""
     script = parse(line)
-    assert (script.opaque, script.refused) == ("", "")
+    assert (script.opaque, script.over_limit) == ("", "")
     return [list(command.argv) for command in script.commands]
 
 
@@ -125,8 +131,8 @@ STRANGENESS += ("\u2800", "\u3164", "\u115f", "\uffa0")  # printable, and nothin
 
 @pytest.mark.parametrize("character", STRANGENESS)
 def test_a_character_that_cannot_be_seen_makes_a_line_opaque(character):
-    assert parse(f"ls a{character}; rm b").opaque == STRANGE
-    assert parse(f"ls 'a{character}'; rm b").opaque == STRANGE
+    assert parse(f"ls a{character}; rm b").opaque == INVISIBLE
+    assert parse(f"ls 'a{character}'; rm b").opaque == INVISIBLE
 
 
 SEEN = {
@@ -164,7 +170,7 @@ def test_a_command_is_seen_wherever_it_hides(line):
 
 def test_where_the_two_readings_differ_what_either_sees_is_kept():
     script = parse('echo "$ a"; rm -rf /')
-    assert script.opaque == DIFFERS
+    assert script.opaque == READINGS_DIFFER
     assert ("rm", "-rf", "/") in [command.argv for command in script.commands]
 
 
@@ -201,18 +207,20 @@ REDIRECTS = {
 
 @pytest.mark.parametrize("line", REDIRECTS)
 def test_every_redirection_is_known_by_what_it_does(line):
-    assert parse(line) == Script((Simple((Word("a"),), redirects=(REDIRECTS[line],)),))
+    assert parse(line) == Script((SimpleCommand((Word("a"),), redirects=(REDIRECTS[line],)),))
 
 
 def test_assignments_stand_before_the_words():
     words = (Word("make"), Word("C=3"))
-    assert parse("A=1 B='x y' make C=3").commands == (Simple(words, (("A", "1"), ("B", "x y"))),)
-    assert parse("A=").commands == (Simple((), (("A", ""),)),)
+    assert parse("A=1 B='x y' make C=3").commands == (
+        SimpleCommand(words, (("A", "1"), ("B", "x y"))),
+    )
+    assert parse("A=").commands == (SimpleCommand((), (("A", ""),)),)
 
 
 def test_the_redirections_of_a_group_are_a_command_without_words_before_it():
     write = (Redirect("write", Word("x")),)
-    group = (Simple(redirects=write), Simple((Word("a"),), follows=";"))
+    group = (SimpleCommand(redirects=write), SimpleCommand((Word("a"),), follows=";"))
     assert parse("{ a; } > x").commands == group
 
 
@@ -233,9 +241,9 @@ def test_each_command_says_how_it_follows_and_in_which_subshell_it_runs():
 
 @pytest.mark.parametrize("line", ["alias ls=rm\nls", "shopt -s extglob; ls", "set -f; ls *"])
 def test_what_changes_how_later_words_are_read_is_opaque(line):
-    assert parse(line).opaque == REREADS
+    assert parse(line).opaque == CHANGES_PARSING
 
 
 @pytest.mark.parametrize("line", ["HOME=/; rm ~/x", "export HOME=/; cat <~/x", "read HO'ME'; ls ~"])
 def test_a_home_folder_that_may_change_is_opaque(line):
-    assert parse(line).opaque == REHOMES
+    assert parse(line).opaque == CHANGES_HOME

@@ -13,7 +13,7 @@ _BUILT_IN = frozenset(("", ":", ".", "[", "slurp" * 2))
 
 
 def is_understood(script):
-    return not (script.opaque or script.refused or any(one.opaque for one in script.commands))
+    return not (script.opaque or script.over_limit or any(one.opaque for one in script.commands))
 
 
 def is_runnable(command):

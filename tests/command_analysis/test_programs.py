@@ -73,7 +73,7 @@ BUILDS = (
 def entries(found):
     """An entry and all of its verbs."""
     yield found
-    for verb in found.verbs.values():
+    for verb in found.subcommands.values():
         yield from entries(verb)
 
 
@@ -111,14 +111,14 @@ def test_what_an_entry_names_is_there():
     for _, entry in EVERY:
         first, repeated, last = operand_kinds(entry.operands)
         kinds |= {*first, repeated or "text", *last}
-    assert kinds - set(effects.KINDS) == set()
+    assert kinds - set(effects.OPERAND_KINDS) == set()
 
 
 def test_flags_that_stand_for_others_are_flags_of_the_entry():
     wrong = [
         (name, word)
         for name, entry in EVERY
-        for word in f"{entry.instead} {entry.needs}".split()
+        for word in f"{entry.operand_flags} {entry.required_flags}".split()
         if word not in flag_table(entry.flags) and entry.check is not checks.interpreter
     ]
     assert wrong == []

@@ -3,11 +3,18 @@
 import pytest
 from imagined import Imagined
 
-from bridle.command_analysis.argv import Arg, Flag, Given, flag_table, operand_kinds, sort_words
-from bridle.command_analysis.judge import UNKNOWN, Whereabouts
+from bridle.command_analysis.argv import (
+    Arg,
+    Arguments,
+    Flag,
+    flag_table,
+    operand_kinds,
+    parse_arguments,
+)
+from bridle.command_analysis.judge import UNKNOWN, WorkingFolders
 from bridle.command_analysis.parser import parse
-from bridle.command_analysis.variables import emptied, likely, spread
-from bridle.command_analysis.wrappers import WRAPPERS, Wrapped, unwrap
+from bridle.command_analysis.variables import expand_braces, likely_value, value_if_empty
+from bridle.command_analysis.wrappers import WRAPPERS, InnerCommands, unwrap
 
 
 def args(text):
@@ -65,13 +72,15 @@ def test_what_a_wrapper_runs(line, found):
 
 def test_text_for_a_shell_is_text():
     ls = Arg("ls -l")
-    assert unwrap("bash", [Arg("-c"), ls]) == Wrapped(texts=(ls,))
-    assert unwrap("bash", [Arg("-euo"), Arg("pipefail"), Arg("-c"), ls]) == Wrapped(texts=(ls,))
-    assert unwrap("sh", [Arg("-lc"), ls, Arg("x")]) == Wrapped(texts=(ls,))
+    assert unwrap("bash", [Arg("-c"), ls]) == InnerCommands(texts=(ls,))
+    assert unwrap("bash", [Arg("-euo"), Arg("pipefail"), Arg("-c"), ls]) == InnerCommands(
+        texts=(ls,)
+    )
+    assert unwrap("sh", [Arg("-lc"), ls, Arg("x")]) == InnerCommands(texts=(ls,))
     assert unwrap("bash", [Arg("run.sh")]) is None
     for name, flag in (("zsh", "-c"), ("bash", "-ic"), ("fish", "-c")):
         found = unwrap(name, [Arg(flag), ls])
-        assert (found.texts, found.sure, bool(found.opaque)) == ((ls,), False, True)
+        assert (found.texts, found.is_complete, bool(found.opaque)) == ((ls,), False, True)
     odd = unwrap("sh", [Arg("-c"), Arg("ls &> x")])
     assert odd.opaque == "sh may not read this as bash does"
 
@@ -87,7 +96,7 @@ def test_another_machine_is_elsewhere():
     for line in ("ssh -p 22 host ls -l", "kubectl exec -n x pod -- ls", "docker run image ls"):
         name, *rest = line.split()
         found = unwrap(name, [Arg(word) for word in rest])
-        assert (found.elsewhere, found.muted, found.does) == (True, True, "changes")
+        assert (found.is_remote, found.only_forbids, found.does) == (True, True, "changes")
 
 
 def test_who_runs_as_another_user_always_asks():
@@ -127,7 +136,9 @@ def test_words_are_sorted_as_the_program_would(line, flags, operands, strange):
         Flag(name, TABLE[name], None if value is None else Arg(value), late)
         for name, value in pairs
     ]
-    assert sort_words(args(line), TABLE) == Given(wanted, args(" ".join(operands)), strange)
+    assert parse_arguments(args(line), TABLE) == Arguments(
+        wanted, args(" ".join(operands)), strange
+    )
 
 
 def test_operands_are_read_off_the_entry():
@@ -138,18 +149,18 @@ def test_operands_are_read_off_the_entry():
 
 def whereabouts(line):
     """The folders in which each command of a line may run."""
-    found = Whereabouts(Imagined(), ("/ws",))
+    found = WorkingFolders(Imagined(), ("/ws",))
     seen = []
     for simple in parse(line).commands:
-        seen.append(found.before(simple))
+        seen.append(found.folders_for(simple))
         if simple.argv[0] == "cd":
             if UNKNOWN in seen[-1]:
-                found.moved(simple, None)
+                found.change(simple, None)
                 continue
-            to = [found.to(folder, simple.argv[1]) for folder in seen[-1]]
-            found.moved(simple, tuple(dict.fromkeys(sum(to, ()))))
+            to = [found.after_cd(folder, simple.argv[1]) for folder in seen[-1]]
+            found.change(simple, tuple(dict.fromkeys(sum(to, ()))))
         elif simple.argv[0] == "popd":
-            found.moved(simple, None)
+            found.change(simple, None)
     return seen
 
 
@@ -198,16 +209,16 @@ def test_a_line_with_too_many_folders_is_not_followed():
     ],
 )
 def test_what_a_word_most_likely_stands_for(spelling, text):
-    assert likely(spelling, "/home/me", "/ws/src", "/ws") == text
+    assert likely_value(spelling, "/home/me", "/ws/src", "/ws") == text
 
 
 def test_what_is_left_when_variables_are_empty():
-    assert emptied('"$X/"*', "/home/me", "/ws", "/ws") == "/*"
-    assert emptied("${X}/$(y)/z", "/home/me", "/ws", "/ws") == "//z"
+    assert value_if_empty('"$X/"*', "/home/me", "/ws", "/ws") == "/*"
+    assert value_if_empty("${X}/$(y)/z", "/home/me", "/ws", "/ws") == "//z"
 
 
 def test_braces_are_spread_within_bounds():
-    assert spread("a{b,c}d") == ["abd", "acd"]
-    assert spread("{a,b}{c,d}") == ["ac", "ad", "bc", "bd"]
-    assert spread("${x,y}") == ["${x,y}"]
-    assert len(spread("{a,b}" * 50)) <= 16
+    assert expand_braces("a{b,c}d") == ["abd", "acd"]
+    assert expand_braces("{a,b}{c,d}") == ["ac", "ad", "bc", "bd"]
+    assert expand_braces("${x,y}") == ["${x,y}"]
+    assert len(expand_braces("{a,b}" * 50)) <= 16

@@ -134,8 +134,8 @@ def _parsed(command: str, paint: Paint, width: int) -> Iterator[str]:
 
     script = parse(command)
     yield paint.bold("what it says")
-    if script.refused:
-        yield f"  {paint.red(plain(script.refused))}"
+    if script.over_limit:
+        yield f"  {paint.red(plain(script.over_limit))}"
     for one in script.commands:
         joined = f"{one.follows} " if one.follows else ""
         words = " ".join(

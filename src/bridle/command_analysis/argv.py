@@ -1,6 +1,6 @@
-"""Sorts the words of a command into flags, their values and operands, by what is known of it.
+"""Parses the words of a command into flags, their values and operands, as its program would.
 
-`Known` is the shape of an entry in the table of known programs.
+`Program` is an entry in the table of known programs.
 """
 
 import re
@@ -13,59 +13,58 @@ from msgspec import Struct
 from bridle.policy import Does
 
 if TYPE_CHECKING:
-    from bridle.command_analysis.paths import Reach
+    from bridle.command_analysis.paths import PathAccess
 
 # Looks at what flags and kinds of operands cannot say. Returns reasons to ask.
-Check = Callable[[str, "Given", "Reach"], list[str]]
+Check = Callable[[str, "Arguments", "PathAccess"], list[str]]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\-~^{}]+").fullmatch
 
 
-def quoted(word: str) -> str:
-    """A word as a person would type it: quoted only where it must be."""
+def quote(word: str) -> str:
+    """Return a word as a person would type it, with quotes only if it needs them."""
     if _PLAIN(word):
         return word
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
-def spelled(words: Iterable[str]) -> str:
-    """The canonical text of a command: its words, quoted where needed, one space between."""
-    return " ".join([quoted(word) for word in words])
+def join_quoted(words: Iterable[str]) -> str:
+    """Return the canonical text of a command: its words with one space between them."""
+    return " ".join([quote(word) for word in words])
 
 
-class Known(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One program, or one verb of it.
+class Program(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One program, or one subcommand of it: what it does, and how its words are read.
 
-    `verbs` are commands of their own (`git status`); `flags` then are those before the verb.
-    `instead` are flags which take the place of the first operand (`grep -e`), `needs` flags
-    without which there may be no operand (`git branch --list x`), `check` names what else looks
-    at it, and `single` is for programs whose long flags have one dash (`go test -run x`). `halts`:
-    it takes no flags after its first operand, so that a word that looks like one there is strange.
-    `apart`: a flag with a value is not bundled with others (`tree -L 2`). `alone` are words that
-    are harmless when nothing else is there (`cargo --version`). `network`: it needs the network.
-    Lines in `runs` run unasked, lines in `asks` do not: a test holds the table to them.
+    With `subcommands` (`git status`), `flags` are those before the subcommand. `flag_table` and
+    `operand_kinds` say how `flags` and `operands` are written. Only a program that `reads` runs
+    without approval, and only if every word is understood.
     """
 
     does: Does = "changes"
     flags: str = ""
     operands: str = ""
-    reason: str = ""
-    runs: tuple[str, ...] = ()
-    asks: tuple[str, ...] = ()
-    verbs: dict[str, "Known"] = {}
-    instead: str = ""
-    needs: str = ""
+    reason: str = ""  # why it needs approval
+    runs: tuple[str, ...] = ()  # examples that run without approval; a test judges them
+    asks: tuple[str, ...] = ()  # examples that need it
+    subcommands: dict[str, "Program"] = {}
+    operand_flags: str = ""  # they replace the first operand (`grep -e PATTERN`)
+    required_flags: str = ""  # without one of these it may have no operand (`git branch --list x`)
     check: Check | None = None
-    single: bool = False
-    halts: bool = False
-    apart: bool = False
-    alone: str = ""
-    network: bool = False
+    single_dash: bool = False  # its long flags have one dash (`go test -run x`)
+    flags_first: bool = False  # it takes no flags after the first operand: one there is unusual
+    no_bundles: bool = False  # a flag that takes a value is not bundled (`tree -L 2`)
+    harmless_alone: str = ""  # words that are harmless if they are the only one (`--version`)
+    network: bool = False  # it needs the network
 
 
 @lru_cache(maxsize=1024)
 def flag_table(spec: str) -> dict[str, str]:
-    """The flags of an entry: each with what it takes ("" nothing, "?", "=", "=read", "==")."""
+    """Return the flags of an entry, each with what it takes.
+
+    `""` is nothing, `"?"` an optional value, `"="` any value, `"=="` two values, and `"=read"` a
+    value of the kind `read` (`effects.OPERAND_KINDS`).
+    """
     table = {}
     for token in spec.split():
         cut = min((at for at in (token.find("="), token.find("?")) if at > 0), default=len(token))
@@ -75,7 +74,10 @@ def flag_table(spec: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def operand_kinds(spec: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """Kinds before the one that repeats, the one that repeats, and those after it."""
+    """Return the kinds of the first operands, of those that repeat, and of the last ones.
+
+    `"text read*"` is one text and then any number of files that are read.
+    """
     kinds = spec.split()
     at = next((i for i, kind in enumerate(kinds) if kind.endswith("*")), len(kinds))
     repeated = kinds[at][:-1] if at < len(kinds) else ""
@@ -85,8 +87,8 @@ def operand_kinds(spec: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
 class Arg(Struct, frozen=True, gc=False, omit_defaults=True):
     """A word that the program would get.
 
-    `pattern`: it came of a pattern, which was spelled so. Not `known`: it has an expansion in it,
-    and `text` is how that is spelled.
+    `pattern` is the glob pattern that it comes from. If it is not `known`, it has an expansion in
+    it, and `text` is the source text of that.
     """
 
     text: str
@@ -94,15 +96,15 @@ class Arg(Struct, frozen=True, gc=False, omit_defaults=True):
     pattern: str = ""
 
 
-def retold(args: Iterable[Arg]) -> str:
-    """The canonical text of a command; what is not known stays as it is spelled."""
-    return " ".join([quoted(arg.text) if arg.known else arg.text for arg in args])
+def command_text(args: Iterable[Arg]) -> str:
+    """Return the canonical text of a command. Words that are not known keep their source text."""
+    return " ".join([quote(arg.text) if arg.known else arg.text for arg in args])
 
 
 class Flag(Struct, frozen=True, gc=False):
-    """A flag that was given, what it takes (`=read`), and the value.
+    """A flag, what it takes (`=read`), and its value.
 
-    `late`: it stands behind an operand. Some programs, and some systems, take it for one as well.
+    `late`: it comes after an operand. Some programs, and some systems, then take it for an operand.
     """
 
     name: str
@@ -111,76 +113,85 @@ class Flag(Struct, frozen=True, gc=False):
     late: bool = False
 
 
-class Given(Struct, gc=False):
-    """The words of a command, sorted. `strange` is the first flag that no table names."""
+class Arguments(Struct, gc=False):
+    """The parsed words of a command. `unknown_flag` is the first flag that is not in the table."""
 
     flags: list[Flag]
     operands: list[Arg]
-    strange: str = ""
+    unknown_flag: str = ""
 
     def has(self, names: str) -> bool:
-        """Was one of these flags given?"""
-        wanted = names.split()
-        return any(flag.name in wanted for flag in self.flags)
+        """Whether one of these flags is there."""
+        flag_names = names.split()
+        return any(flag.name in flag_names for flag in self.flags)
 
-    def take(self, name: str, kind: str, value: Arg | None = None) -> None:
-        """A flag was given."""
+    def add_flag(self, name: str, kind: str, value: Arg | None = None) -> None:
         self.flags.append(Flag(name, kind, value, bool(self.operands)))
 
     def values(self, *names: str) -> list[str]:
-        """The values of these flags."""
+        """Return the values of these flags."""
         return [flag.value.text for flag in self.flags if flag.name in names and flag.value]
 
 
-def sort_words(
-    args: Sequence[Arg], table: dict[str, str], *, single: bool = False, stop: bool = False
-) -> Given:
-    """Sort the words after a program's name; with `stop`, all after the first operand are too."""
-    given = Given([], [])
+def parse_arguments(
+    args: Sequence[Arg], table: dict[str, str], *, single_dash: bool = False, stop: bool = False
+) -> Arguments:
+    """Parse the words after a program's name.
+
+    With `stop`, every word after the first operand is an operand, too.
+    """
+    arguments = Arguments([], [])
     at = 0
     while at < len(args):
         arg = args[at]
         at += 1
         text = arg.text
         if len(text) < 2 or text[0] != "-":
-            given.operands.append(arg)
+            arguments.operands.append(arg)
             if stop:
                 break
-        elif text == "--" and not single:
+        elif text == "--" and not single_dash:
             break
-        elif single or text[1] == "-":
-            at += _long(arg, args[at : at + 2], table, given)
+        elif single_dash or text[1] == "-":
+            at += _parse_long_flag(arg, args[at : at + 2], table, arguments)
         else:
-            at += _short(arg, args[at : at + 1], table, given)
-    given.operands.extend(args[at:])
-    return given
+            at += _parse_short_flags(arg, args[at : at + 1], table, arguments)
+    arguments.operands.extend(args[at:])
+    return arguments
 
 
-def _long(arg: Arg, rest: Sequence[Arg], table: dict[str, str], given: Given) -> int:
-    """One long flag; how many of the words after it are its values."""
+def _parse_long_flag(
+    arg: Arg, rest: Sequence[Arg], table: dict[str, str], arguments: Arguments
+) -> int:
+    """Parse a long flag. Return how many of the words after it are its values."""
     name, equals, value = arg.text.partition("=")
     kind = table.get(name)
     if kind is None and name[1:].isdigit() and not equals and "-#" in table:
         kind = ""
     if kind is None or (equals and not kind):
-        given.strange = given.strange or arg.text
+        arguments.unknown_flag = arguments.unknown_flag or arg.text
         return 0
     if equals:
-        given.take(name, kind, Arg(value, arg.known))
+        arguments.add_flag(name, kind, Arg(value, arg.known))
         return 0
     if not kind.startswith("="):
-        given.take(name, kind)
+        arguments.add_flag(name, kind)
         return 0
     count = 2 if kind == "==" else 1
     if len(rest) < count:
-        given.strange = given.strange or arg.text
+        arguments.unknown_flag = arguments.unknown_flag or arg.text
         return 0
-    given.take(name, kind, rest[count - 1])
+    arguments.add_flag(name, kind, rest[count - 1])
     return count
 
 
-def _short(arg: Arg, rest: Sequence[Arg], table: dict[str, str], given: Given) -> int:
-    """A bundle of short flags, the last of which may take what is left, or the next word."""
+def _parse_short_flags(
+    arg: Arg, rest: Sequence[Arg], table: dict[str, str], arguments: Arguments
+) -> int:
+    """Parse a bundle of short flags. Return how many of the words after it are its values.
+
+    A flag that takes a value takes the rest of the bundle, or the next word.
+    """
     text = arg.text
     for at in range(1, len(text)):
         name = "-" + text[at]
@@ -188,16 +199,18 @@ def _short(arg: Arg, rest: Sequence[Arg], table: dict[str, str], given: Given) -
         left = text[at + 1 :]
         if kind is None:
             if not (text[at:].isdigit() and "-#" in table):
-                given.strange = given.strange or (name if at == 1 and not left else text)
+                arguments.unknown_flag = arguments.unknown_flag or (
+                    name if at == 1 and not left else text
+                )
             return 0
         if not kind:
-            given.take(name, kind)
+            arguments.add_flag(name, kind)
         elif kind == "?" or left:
-            given.take(name, kind, Arg(left, arg.known) if left else None)
+            arguments.add_flag(name, kind, Arg(left, arg.known) if left else None)
             return 0
         elif rest:
-            given.take(name, kind, rest[0])
+            arguments.add_flag(name, kind, rest[0])
             return 1
         else:
-            given.strange = given.strange or name
+            arguments.unknown_flag = arguments.unknown_flag or name
     return 0

@@ -1,6 +1,7 @@
-"""What is found out about a command line while it is judged, and how a command is spelled.
+"""What is found out about a command line while it is judged, and the judgement that it adds up to.
 
-Collects; decides nothing. The first reason of each kind is kept, for a person reads only one.
+Findings are only collected here, and decide nothing. Of the reasons of each kind only the first is
+kept, because a person reads only one.
 """
 
 from msgspec import Struct
@@ -10,12 +11,12 @@ from bridle.policy import Act, Search
 from bridle.protocols.machine import Place
 
 
-class Understood(Struct, frozen=True, gc=False, omit_defaults=True):
+class Judgement(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a command line would do, for the gate.
 
     `floor`: why it must never run. `guard`: why only a person may allow it. `opaque`: what was not
-    understood. `cwd` is the folder in which the shell would stand at the end. `searches` are the
-    commands in it that read every file of a folder.
+    understood. `cwd` is the shell's folder at the end. `searches` are the commands in it that read
+    every file of a folder.
     """
 
     acts: tuple[Act, ...] = ()
@@ -26,19 +27,19 @@ class Understood(Struct, frozen=True, gc=False, omit_defaults=True):
     searches: tuple[Search, ...] = ()
 
 
-class Notes:
-    """Acts and reasons, as they are found."""
+class Findings:
+    """The acts of a command line, and the reasons against it, so far."""
 
     __slots__ = (
         "_seen",
         "acts",
         "floor",
         "guard",
-        "muted",
+        "only_forbids",
         "opaque",
         "places",
+        "searched_folders",
         "searches",
-        "swept",
     )
 
     def __init__(self) -> None:
@@ -46,44 +47,44 @@ class Notes:
         self.floor = ""
         self.guard = ""
         self.opaque = ""
-        self.muted = False  # what is found is only there to be forbidden
-        # Folders in which everything is read, and what takes care there.
-        self.swept: dict[tuple[str, str], tuple[str, ...] | None] = {}
+        self.only_forbids = False  # new acts are guesses, which rules can only forbid
+        # Folders in which every file is read, with the sensitive files there; None for too many.
+        self.searched_folders: dict[tuple[str, str], tuple[str, ...] | None] = {}
         self.searches: list[Search] = []
-        self.places: dict[tuple[str, str], Place] = {}  # by folder and name: looked for once a line
+        self.places: dict[tuple[str, str], Place] = {}  # by folder and path, each resolved once
         self._seen: set[Act] = set()
 
-    def act(self, found: Act, at: int | None = None) -> None:
-        """Note an act, once; `at` a place before others that belong to it."""
-        if self.muted and not found.minor:
-            found = replace(found, minor=True)
-        if found not in self._seen:
-            self._seen.add(found)
-            self.acts.insert(len(self.acts) if at is None else at, found)
+    def add_act(self, act: Act, index: int | None = None) -> None:
+        """Add an act unless it is there already, at `index` or else at the end."""
+        if self.only_forbids and not act.minor:
+            act = replace(act, minor=True)
+        if act not in self._seen:
+            self._seen.add(act)
+            self.acts.insert(len(self.acts) if index is None else index, act)
 
-    def spelled_so(self, command: str) -> None:
-        """The whole line is another spelling of its first command: it can be forbidden as such."""
-        for at, found in enumerate(self.acts):
-            if "shell" in found.names:
-                if found.subject != command:
-                    self.acts[at] = replace(found, also=(*found.also, command))
+    def add_spelling(self, command: str) -> None:
+        """Make the whole line another spelling of its first command: rules can forbid it so."""
+        for index, act in enumerate(self.acts):
+            if "shell" in act.names:
+                if act.subject != command:
+                    self.acts[index] = replace(act, also=(*act.also, command))
                 return
 
     def forbid(self, reason: str) -> None:
-        """It must never run."""
+        """Note why it must never run."""
         self.floor = self.floor or reason
 
-    def guarded(self, reason: str) -> None:
-        """Only a person may allow it."""
+    def require_person(self, reason: str) -> None:
+        """Note why only a person may allow it."""
         self.guard = self.guard or reason
 
-    def unclear(self, reason: str) -> None:
-        """This was not understood."""
+    def add_doubt(self, reason: str) -> None:
+        """Note what was not understood."""
         self.opaque = self.opaque or reason
 
-    def told(self, cwd: str) -> Understood:
-        """All of it, for the gate."""
-        return Understood(
+    def to_judgement(self, cwd: str) -> Judgement:
+        """Return the judgement for the gate."""
+        return Judgement(
             acts=tuple(self.acts),
             floor=self.floor,
             guard=self.guard,

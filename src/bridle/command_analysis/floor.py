@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable
 
 from bridle.command_analysis.argv import Arg
-from bridle.command_analysis.findings import Notes
-from bridle.command_analysis.paths import Reach, shown
-from bridle.command_analysis.variables import likely
+from bridle.command_analysis.findings import Findings
+from bridle.command_analysis.paths import PathAccess, shorten
+from bridle.command_analysis.variables import likely_value
 from bridle.command_analysis.wrappers import INTERPRETERS, SHELLS
 from bridle.policy import Act
 
@@ -20,7 +20,7 @@ _KERNEL = "changes the running kernel"
 _USERS = "changes the users of the machine"
 _MOUNT = "changes what is mounted"
 
-ALWAYS: dict[str, str] = {
+FORBIDDEN_PROGRAMS: dict[str, str] = {
     **dict.fromkeys(
         (
             "mkfs",
@@ -81,20 +81,20 @@ def is_bomb(text: str) -> bool:
     return "{" in text and _BOMB.search(text) is not None
 
 
-def look(name: str, args: list[Arg], reach: Reach) -> None:
+def check_program(name: str, args: list[Arg], access: PathAccess) -> None:
     """Note what must never run, and what only a person may allow."""
     low = name.lower()
-    if low in ALWAYS or low.startswith("mkfs."):
+    if low in FORBIDDEN_PROGRAMS or low.startswith("mkfs."):
         if args:
-            reach.notes.forbid(f"{name} {ALWAYS.get(low, _DISK)}")
+            access.findings.forbid(f"{name} {FORBIDDEN_PROGRAMS.get(low, _DISK)}")
         elif low in ("reboot", "halt", "poweroff", "shutdown", "passwd", "visudo"):
-            reach.notes.forbid(f"{name} {ALWAYS[low]}")
-    special = _SPECIAL.get(low)
+            access.findings.forbid(f"{name} {FORBIDDEN_PROGRAMS[low]}")
+    special = _CHECKS.get(low)
     if special is not None:
-        special([arg.text for arg in args], reach)
+        special([arg.text for arg in args], access)
 
 
-def look_unknown(args: list[Arg], home: str, notes: Notes) -> None:
+def check_unknown_program(args: list[Arg], home: str, findings: Findings) -> None:
     """`$X -rf /`: a program whose name is not known, told to do what `rm` does to everything."""
     texts = [(arg.pattern or arg.text).translate(_QUOTES) for arg in args]
     flags = [text for text in texts if text.startswith("-")]
@@ -103,26 +103,26 @@ def look_unknown(args: list[Arg], home: str, notes: Notes) -> None:
     forced = "f" in short or "--force" in flags
     whole = {*_ROOTS, home, f"{home}/", f"{home}/*"}
     if deep and forced and any(text in whole or _TOP(text) for text in texts):
-        notes.forbid("may delete everything: the program that it runs is not known")
+        findings.forbid("may delete everything: the program that it runs is not known")
 
 
 _TOP = re.compile(r"/+[\w.-]*(?:/+\**)?").fullmatch  # a folder of the root itself
 
 
-def look_elsewhere(name: str, args: list[Arg], notes: Notes) -> None:
+def check_remote_command(name: str, args: list[Arg], findings: Findings) -> None:
     """The same for a command on another machine, of whose paths nothing is known."""
     texts = [arg.text.translate(_QUOTES) for arg in args]
     low = name.lower()
-    if (low in ALWAYS and args) or low.startswith("mkfs."):
-        notes.forbid(f"{name} {ALWAYS.get(low, _DISK)}")
-    if low == "rm" and _is_deep(texts) and not _ROOTS.isdisjoint(texts):
-        notes.forbid("deletes everything there is")
+    if (low in FORBIDDEN_PROGRAMS and args) or low.startswith("mkfs."):
+        findings.forbid(f"{name} {FORBIDDEN_PROGRAMS.get(low, _DISK)}")
+    if low == "rm" and _is_recursive(texts) and not _ROOTS.isdisjoint(texts):
+        findings.forbid("deletes everything there is")
 
 
-def look_piped(name: str, args: list[Arg], source: str, notes: Notes) -> None:
+def check_piped_input(name: str, args: list[Arg], source: str, findings: Findings) -> None:
     """An interpreter at the end of a pipe runs what nobody has seen."""
     if name == "xargs" and args and args[-1].text in ("-c", "-e", "-lc"):
-        notes.guarded("xargs has a shell run what it is piped, unseen")
+        findings.require_person("xargs has a shell run what it is piped, unseen")
     if name not in INTERPRETERS:
         return
     texts = [arg.text for arg in args]
@@ -133,56 +133,56 @@ def look_piped(name: str, args: list[Arg], source: str, notes: Notes) -> None:
         reads_input = not texts or texts[-1] in ("-", "/dev/stdin")
     if reads_input or "-s" in texts:
         unseen = "downloads" if source in ("curl", "wget", "fetch") else "is piped"
-        notes.guarded(f"{name} runs what it {unseen}, unseen")
+        findings.require_person(f"{name} runs what it {unseen}, unseen")
 
 
-def look_made(name: str, args: list[Arg], notes: Notes) -> None:
+def check_generated_text(name: str, args: list[Arg], findings: Findings) -> None:
     """`eval "$(curl …)"`, `bash <(…)`: text that another command makes, run."""
     if name not in INTERPRETERS and name not in ("eval", "source", "."):
         return
     for arg in args:
-        if not arg.known and _MADE(arg.text):
-            notes.guarded(f"{name} runs text that another command makes")
+        if not arg.known and _SUBSTITUTION(arg.text):
+            findings.require_person(f"{name} runs text that another command makes")
 
 
-_MADE = re.compile(r"[\"']?(?:\$\(|`|<\()").match
+_SUBSTITUTION = re.compile(r"[\"']?(?:\$\(|`|<\()").match
 
 
-def _is_deep(texts: list[str]) -> bool:
+def _is_recursive(texts: list[str]) -> bool:
     return any(
         t in ("--recursive", "--no-preserve-root") or re.fullmatch(r"-[A-Za-z]*[rR][A-Za-z]*", t)
         for t in texts
     )
 
 
-def _rm(texts: list[str], reach: Reach) -> None:
+def _rm(texts: list[str], access: PathAccess) -> None:
     if "--no-preserve-root" in texts:
-        reach.notes.forbid("deletes everything there is")
+        access.findings.forbid("deletes everything there is")
 
 
-def _kill(texts: list[str], reach: Reach) -> None:
+def _kill(texts: list[str], access: PathAccess) -> None:
     targets = [t for t in texts if re.fullmatch(r"-?\d+", t)]
     signals = targets and targets[0].startswith("-") and len(targets) > 1
     named = targets[1:] if signals else targets
     if (any(t in ("-1", "1") for t in named) and len(texts) > 1) or texts == ["1"]:
-        reach.notes.forbid("ends every process, or the first one")
+        access.findings.forbid("ends every process, or the first one")
 
 
-_WHOSE = frozenset({"-u", "-U", "--euid", "--uid", "--user"})
+_USER_FLAGS = frozenset({"-u", "-U", "--euid", "--uid", "--user"})
 
 
-def _pkill(texts: list[str], reach: Reach) -> None:
+def _pkill(texts: list[str], access: PathAccess) -> None:
     """Without a pattern, or with one for everything, all of a user's processes are meant."""
     pairs = zip(["", *texts], texts, strict=False)
-    patterns = [t for before, t in pairs if not t.startswith("-") and before not in _WHOSE]
-    whose = any(t.split("=")[0] in _WHOSE for t in texts)
+    patterns = [t for before, t in pairs if not t.startswith("-") and before not in _USER_FLAGS]
+    whose = any(t.split("=")[0] in _USER_FLAGS for t in texts)
     if (whose and not patterns) or any(t in ("", ".", ".*", "^") for t in patterns):
-        reach.notes.forbid("ends every process of a user")
+        access.findings.forbid("ends every process of a user")
 
 
-def _init(texts: list[str], reach: Reach) -> None:
+def _init(texts: list[str], access: PathAccess) -> None:
     if not {"0", "6", "1", "s", "S"}.isdisjoint(texts):
-        reach.notes.forbid(_OFF)
+        access.findings.forbid(_OFF)
 
 
 _OFF_VERBS = frozenset(
@@ -204,41 +204,41 @@ _UNIT_VERBS = frozenset(
 )
 
 
-def _systemctl(texts: list[str], reach: Reach) -> None:
+def _systemctl(texts: list[str], access: PathAccess) -> None:
     if not _OFF_VERBS.isdisjoint(texts):
-        reach.notes.forbid(_OFF)
+        access.findings.forbid(_OFF)
     elif not _UNIT_VERBS.isdisjoint(texts):
-        reach.notes.guarded("changes which services run")
+        access.findings.require_person("changes which services run")
 
 
-def _firewall(texts: list[str], reach: Reach) -> None:
+def _firewall(texts: list[str], access: PathAccess) -> None:
     if not {"-F", "--flush", "-X", "flush", "disable", "reset", "-P"}.isdisjoint(texts):
-        reach.notes.forbid("takes the firewall down")
+        access.findings.forbid("takes the firewall down")
 
 
-def _crontab(texts: list[str], reach: Reach) -> None:
+def _crontab(texts: list[str], access: PathAccess) -> None:
     if texts and texts != ["-l"]:
-        reach.notes.forbid("changes what runs at set times")
+        access.findings.forbid("changes what runs at set times")
 
 
-def _at(texts: list[str], reach: Reach) -> None:
-    reach.notes.guarded("has a command run later")
+def _at(texts: list[str], access: PathAccess) -> None:
+    access.findings.require_person("has a command run later")
 
 
-def _history(texts: list[str], reach: Reach) -> None:
+def _history(texts: list[str], access: PathAccess) -> None:
     if any(t.startswith("-") and set(t[1:]) & set("cdwr") for t in texts):
-        reach.notes.forbid("wipes the history of the shell")
+        access.findings.forbid("wipes the history of the shell")
 
 
-def _netcat(texts: list[str], reach: Reach) -> None:
-    bound = re.compile(r"-[A-Za-z]*[ec]|--exec|--sh-exec|--lua-exec")
-    if any(bound.fullmatch(t.split("=")[0]) for t in texts):
-        reach.notes.forbid("opens a shell to another machine")
+def _netcat(texts: list[str], access: PathAccess) -> None:
+    runs_shell = re.compile(r"-[A-Za-z]*[ec]|--exec|--sh-exec|--lua-exec")
+    if any(runs_shell.fullmatch(t.split("=")[0]) for t in texts):
+        access.findings.forbid("opens a shell to another machine")
 
 
-def _socat(texts: list[str], reach: Reach) -> None:
+def _socat(texts: list[str], access: PathAccess) -> None:
     if any(re.match(r"(?:exec|system|shell|pty)\b", t, re.IGNORECASE) for t in texts):
-        reach.notes.forbid("opens a shell to another machine")
+        access.findings.forbid("opens a shell to another machine")
 
 
 _HOST_SPACES = re.compile(
@@ -248,69 +248,69 @@ _HOST_SPACES = re.compile(
 _MOUNTS = re.compile(r"(?:^|\s)(?:-v|--volume|--mount)[= ]?(\S+)")
 
 
-def _container(texts: list[str], reach: Reach) -> None:
+def _container(texts: list[str], access: PathAccess) -> None:
     joined = " ".join(texts)
     if _HOST_SPACES.search(joined):
-        reach.notes.forbid("runs a container that is not kept from the machine")
+        access.findings.forbid("runs a container that is not kept from the machine")
     for mount in _MOUNTS.findall(joined):
         found = re.search(r"(?:source|src)=([^,]*)", mount)
         source = found[1] if found else mount.partition(":")[0]
-        source = likely(source, reach.machine.home, reach.folder, reach.machine.root)
-        if source.startswith(("/", "..")) and not reach.place(source).inside:
-            reach.notes.forbid(f"gives a container {shown(source)}, outside the workspace")
+        source = likely_value(source, access.machine.home, access.folder, access.machine.root)
+        if source.startswith(("/", "..")) and not access.place(source).inside:
+            access.findings.forbid(f"gives a container {shorten(source)}, outside the workspace")
 
 
-def _mount(texts: list[str], reach: Reach) -> None:
+def _mount(texts: list[str], access: PathAccess) -> None:
     if texts and texts != ["-l"]:
-        reach.notes.forbid(_MOUNT)
+        access.findings.forbid(_MOUNT)
 
 
-def _sysctl(texts: list[str], reach: Reach) -> None:
+def _sysctl(texts: list[str], access: PathAccess) -> None:
     if any("=" in t or t in ("-w", "-p", "--write", "--load", "--system") for t in texts):
-        reach.notes.forbid(_KERNEL)
+        access.findings.forbid(_KERNEL)
 
 
 _DISK_VERBS = re.compile(r"erase|partition|reformat|zero|secure|destroy|create|labelclear|unmount")
 
 
-def _disk_tool(texts: list[str], reach: Reach) -> None:
+def _disk_tool(texts: list[str], access: PathAccess) -> None:
     if any(_DISK_VERBS.match(t.lower()) for t in texts):
-        reach.notes.forbid(_DISK)
+        access.findings.forbid(_DISK)
 
 
-def _fdisk(texts: list[str], reach: Reach) -> None:
+def _fdisk(texts: list[str], access: PathAccess) -> None:
     if "-l" not in texts:
-        reach.notes.forbid(_DISK)
+        access.findings.forbid(_DISK)
 
 
-def _shred(texts: list[str], reach: Reach) -> None:
+def _shred(texts: list[str], access: PathAccess) -> None:
     for text in texts:
         if text.startswith("/dev/"):
-            reach.notes.forbid(f"overwrites the device {shown(text)}")
+            access.findings.forbid(f"overwrites the device {shorten(text)}")
 
 
-def _chattr(texts: list[str], reach: Reach) -> None:
-    if _is_deep(texts) and not _ROOTS.isdisjoint(texts):
-        reach.notes.forbid("changes every file there is")
+def _chattr(texts: list[str], access: PathAccess) -> None:
+    if _is_recursive(texts) and not _ROOTS.isdisjoint(texts):
+        access.findings.forbid("changes every file there is")
 
 
-_PERSONS = frozenset({"trust", "approvals"})
+_PERSON_COMMANDS = frozenset({"trust", "approvals"})
 
 
-def _bridle(texts: list[str], reach: Reach) -> None:
+def _bridle(texts: list[str], access: PathAccess) -> None:
     """Trust and answers are the person's to give, and not the model's to type."""
-    if not _PERSONS.isdisjoint(texts):
-        reach.notes.forbid("gives an answer, or trust, in the person's name")
+    if not _PERSON_COMMANDS.isdisjoint(texts):
+        access.findings.forbid("gives an answer, or trust, in the person's name")
 
 
-def _python(texts: list[str], reach: Reach) -> None:
+def _python(texts: list[str], access: PathAccess) -> None:
     joined = " ".join(texts)
     if re.search(r"(?:^|\s)-\w*m\s*bridle(?:\s|$)", joined):
-        _bridle(texts, reach)
+        _bridle(texts, access)
 
 
-def _other_rights(texts: list[str], reach: Reach) -> None:
-    reach.notes.guarded("runs as another user")
+def _other_user(texts: list[str], access: PathAccess) -> None:
+    access.findings.require_person("runs as another user")
 
 
 _SETS_ID = re.compile(r"[+=][rwxXt]*s|(?:^|[+=,])0*[2-7][0-7]{3}$")
@@ -319,28 +319,28 @@ _SETS_ID = re.compile(r"[+=][rwxXt]*s|(?:^|[+=,])0*[2-7][0-7]{3}$")
 _CHMOD_FLAG = re.compile(r"--.*|-[RvcfhHLP]+").fullmatch
 
 
-def _chmod(texts: list[str], reach: Reach) -> None:
-    _chattr(texts, reach)
+def _chmod(texts: list[str], access: PathAccess) -> None:
+    _chattr(texts, access)
     words = [text for text in texts if not _CHMOD_FLAG(text) and "$" not in text]
-    _look_mode(words[:1], reach)
+    _check_mode(words[:1], access)
 
 
-def _install(texts: list[str], reach: Reach) -> None:
+def _install(texts: list[str], access: PathAccess) -> None:
     """`install -m 4755`: the mode is a value of a flag, in the same word or in the next."""
     modes = [one.partition("=")[2] for one in texts if one.startswith("--mode=")]
     pairs = zip(texts, [*texts[1:], ""], strict=True)
     for word, after in pairs:
         if found := re.fullmatch(r"--mode|-[A-Za-z]*?m(.*)", word):
             modes.append(found[1] or after)
-    _look_mode(modes, reach)
+    _check_mode(modes, access)
 
 
-def _look_mode(modes: list[str], reach: Reach) -> None:
+def _check_mode(modes: list[str], access: PathAccess) -> None:
     if any(_SETS_ID.search(mode.translate(_QUOTES)) for mode in modes):
-        reach.notes.guarded("makes a file run with its owner's rights")
+        access.findings.require_person("makes a file run with its owner's rights")
 
 
-_SPECIAL: dict[str, Callable[[list[str], Reach], None]] = {
+_CHECKS: dict[str, Callable[[list[str], PathAccess], None]] = {
     "rm": _rm,
     "bridle": _bridle,
     "python": _python,
@@ -381,7 +381,7 @@ _SPECIAL: dict[str, Callable[[list[str], Reach], None]] = {
             *("sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "setpriv", "gosu"),
             *("su-exec", "newgrp", "sg", "setcap"),
         ],
-        _other_rights,
+        _other_user,
     ),
     "chown": _chattr,
     "chgrp": _chattr,
@@ -389,7 +389,7 @@ _SPECIAL: dict[str, Callable[[list[str], Reach], None]] = {
 }
 
 
-_RUNS = INTERPRETERS | frozenset(
+_SCRIPT_RUNNERS = INTERPRETERS | frozenset(
     [
         *("awk", "mawk", "nawk", "sed", "gsed", "make", "gmake", "ninja", "just", "task"),
         *("tmux", "screen", "gdb", "lldb", "find", "parallel", "xargs", "watch", "entr"),
@@ -399,66 +399,70 @@ _RUNS = INTERPRETERS | frozenset(
         *("git-shell", "at", "batch", "crontab", "env", "script", "trap", "alias"),
     ]
 )
-_LONGEST = 20_000
-_TAILS = 40  # words of a text that may be the beginning of a command
+_MAX_TEXT = 20_000
+_MAX_WORDS = 40  # words of a text that may be the beginning of a command
 _NAME = re.compile(r"[\w.+ -]+").fullmatch
 _SIGNS = re.compile(r"""["'`,()\[\]{}\\;|&]+""")
-_WHOLE = r"(?:/|/\*|~/?\*?|\$HOME/?\*?)(?=\s|$)"
-_RUIN = re.compile(
-    rf"\brm\s+(?:-[\w-]+\s+)*-(?:\w*[rR]\w*|-recursive)\s+(?:-[\w-]+\s+)*{_WHOLE}"
-    rf"|\brmtree\s+{_WHOLE}|\bmkfs(?:\.\w+)?\s+\S*/dev/|\bof=/dev/(?:sd|hd|vd|xvd|nvme|disk|mmc)"
+_EVERYTHING = r"(?:/|/\*|~/?\*?|\$HOME/?\*?)(?=\s|$)"
+_DELETES_EVERYTHING = re.compile(
+    rf"\brm\s+(?:-[\w-]+\s+)*-(?:\w*[rR]\w*|-recursive)\s+(?:-[\w-]+\s+)*{_EVERYTHING}"
+    rf"|\brmtree\s+{_EVERYTHING}|\bmkfs(?:\.\w+)?\s+\S*/dev/|\bof=/dev/(?:sd|hd|vd|xvd|nvme|disk|mmc)"
 )
 _HINT = re.compile(r"rm|mkfs|of=/dev/|\{").search  # in whatever is ruin, and in little else
 
 
-def may_run(name: str, known: bool) -> bool:
+def _may_run_words(name: str, known: bool) -> bool:
     """May the program run what its words say? One that is not known may run anything."""
     name = name.rpartition("/")[2]
-    return not known or name in _RUNS or name.startswith(("python", "pypy", "perl", "ruby"))
+    return (
+        not known or name in _SCRIPT_RUNNERS or name.startswith(("python", "pypy", "perl", "ruby"))
+    )
 
 
-def look_script(name: str, known: bool, texts: list[str], notes: Notes, home: str = "~") -> None:
+def check_script(
+    name: str, known: bool, texts: list[str], findings: Findings, home: str = "~"
+) -> None:
     """Note what a program may be told to ruin."""
     name = name.rpartition("/")[2]
-    if not texts or not may_run(name, known):
+    if not texts or not _may_run_words(name, known):
         return
     if not _NAME(name):  # no program, but a line that was cut in a wrong place
         return
     together = " ".join("~" if text in (home, f"{home}/") else text for text in texts)
     for text in (*texts, together):
-        if len(text) < 6 or len(text) > _LONGEST or not _HINT(text):
+        if len(text) < 6 or len(text) > _MAX_TEXT or not _HINT(text):
             continue
         plain = _SIGNS.sub(" ", text.replace("${HOME}", "$HOME"))
-        if _RUIN.search(plain) or is_bomb(text):
-            notes.forbid(f"{name[:40]} may do what its words say: delete everything there is")
+        if _DELETES_EVERYTHING.search(plain) or is_bomb(text):
+            findings.forbid(f"{name[:40]} may do what its words say: delete everything there is")
 
 
-def tails(text: str) -> tuple[str, ...]:
+def possible_commands(text: str) -> tuple[str, ...]:
     """What may be a command somewhere in a text, from each of its words on: for rules that forbid.
 
     Quotes and signs count as blanks, so that a command inside another's words is seen.
     """
-    words = _SIGNS.sub(" ", text[:_LONGEST].replace("${IFS}", " ").replace("$IFS", " ")).split()
+    words = _SIGNS.sub(" ", text[:_MAX_TEXT].replace("${IFS}", " ").replace("$IFS", " ")).split()
     return tuple(
-        " ".join([_program(words[at]), *words[at + 1 : at + _TAILS]])
-        for at in range(min(len(words), _TAILS))
+        " ".join([_program_name(words[at]), *words[at + 1 : at + _MAX_WORDS]])
+        for at in range(min(len(words), _MAX_WORDS))
     )
 
 
-def _program(word: str) -> str:
+def _program_name(word: str) -> str:
     """The name in `+!curl`, `exec=curl` and `/bin/curl`."""
     return (word.rpartition("=")[2] or word).rpartition("/")[2].lstrip("+!@:-") or word
 
 
-def look_whole(command: str, notes: Notes) -> None:
+def check_whole_line(command: str, findings: Findings) -> None:
     """A line that may run what its words say, in whichever of its commands they stand.
 
     What may be a command in it can then be forbidden by a rule.
     """
-    if notes.floor if notes.opaque else all(map(_is_plain, notes.acts)):
+    if findings.floor if findings.opaque else all(map(_is_plain, findings.acts)):
         return
-    look_script("the line", False, [command], notes)
-    notes.act(Act(("shell",), command, "reads", also=tails(command), minor=True))
+    check_script("the line", False, [command], findings)
+    findings.add_act(Act(("shell",), command, "reads", also=possible_commands(command), minor=True))
 
 
 _PLAIN = frozenset(
@@ -477,12 +481,12 @@ def _is_plain(act: Act) -> bool:
     return words[0] in _PLAIN and "-c" not in words
 
 
-_LOOPED = re.compile(
+_READ_LOOP = re.compile(
     r"\|\s*while\b[^|]{0,200}?\bread\b.{0,400}?\b(?:eval|source|sh|bash)\b", re.DOTALL
 )
 
 
-def look_looped(text: str, notes: Notes) -> None:
+def check_loop(text: str, findings: Findings) -> None:
     """`curl … | while read l; do eval "$l"; done`."""
-    if "while" in text and _LOOPED.search(text[:_LONGEST]):
-        notes.guarded("a loop runs what it is piped, unseen")
+    if "while" in text and _READ_LOOP.search(text[:_MAX_TEXT]):
+        findings.require_person("a loop runs what it is piped, unseen")

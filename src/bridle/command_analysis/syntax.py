@@ -1,4 +1,4 @@
-"""The shape of a command line, as far as it was understood. Values, no more."""
+"""The parts of a parsed command line, as far as it was understood. Values without behaviour."""
 
 from typing import Literal
 
@@ -8,13 +8,13 @@ RedirectKind = Literal["read", "write", "append", "text", "copy"]
 
 
 class Word(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One word with its quotes and escapes taken off. `globs`: it has unquoted `*`, `?` or `[`.
+    """One word without its quotes and escapes.
 
-    In a word that globs, no quoted character would glob: such a word is not `known`. `**` in it is
-    what `*` is, and where nothing fits, the word stays as it is.
-    `tilde`: it begins with an unquoted `~` that stands for a home folder. Not `known`: it has an
-    expansion in it, and `text` is the word as it is spelled, quotes and all (`"$HOME"/*`), so that
-    what is forbidden is seen in it.
+    `globs`: it has an unquoted `*`, `?` or `[`. Such a word has no quoted character that would be
+    special in a pattern; if it had, it would not be `known`. `**` means the same as `*`, and if
+    nothing matches, the word stays as it is. `tilde`: it begins with an unquoted `~` that stands
+    for a home folder. If it is not `known`, it has an expansion in it, and `text` is its source
+    text with the quotes (`"$HOME"/*`), in which what is forbidden can still be seen.
     """
 
     text: str
@@ -26,7 +26,7 @@ class Word(Struct, frozen=True, gc=False, omit_defaults=True):
 class Redirect(Struct, frozen=True, gc=False, omit_defaults=True):
     """`< file` reads, `> file` writes, `>> file` appends, `<<` is text, `2>&1` copies a handle.
 
-    `<>`, `>|`, `&>` and `>& file` write. The target of a text is the text itself.
+    `<>`, `>|`, `&>` and `>& file` write. The target of a here-document is its text.
     """
 
     kind: RedirectKind
@@ -34,15 +34,15 @@ class Redirect(Struct, frozen=True, gc=False, omit_defaults=True):
     handle: int = 1
 
 
-class Simple(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One simple command: assignments before it, its words, its redirections.
+class SimpleCommand(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One simple command: the assignments before it, its words and its redirections.
 
-    `opaque` says what in it cannot be known before it runs (an expansion, say); the words are then
-    as far as they are known. `follows` is how it hangs together with the one before.
-    `scope` has the numbers of the subshells it runs in, the outermost first (none: the shell
-    itself); a `cd` ends with its subshell. Each part of a pipe has one of its own, and so has a
-    list that runs in the background. `piped`: it is, by itself, a part of a pipe. What a group or a
-    subshell redirects is a command without words, before the first command of the group.
+    `opaque` says what in it cannot be known before it runs, such as an expansion; its words are
+    then those that are known. `follows` is the operator before it. `scope` has the numbers of the
+    subshells that it runs in, the outermost first, and is empty for the shell itself; the effect of
+    a `cd` ends with its subshell. Each part of a pipe has a subshell of its own, and so has a list
+    in the background. `piped`: it is a whole part of a pipe. The redirections of a group or a
+    subshell are a command without words, before the first command of the group.
     """
 
     words: tuple[Word, ...] = ()
@@ -55,17 +55,18 @@ class Simple(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The words alone."""
+        """The texts of the words."""
         return tuple([word.text for word in self.words])
 
 
 class Script(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A whole command line: its simple commands in the order in which they stand.
+    """A whole command line: its simple commands in order.
 
-    `opaque` says what was not understood of it as a whole; the commands found are still there, so
-    that what is forbidden is seen. `refused`: it is over a limit, and was not parsed at all.
+    `opaque` says what was not understood of it as a whole; the commands that were found are still
+    there, so that what is forbidden can be seen. `over_limit` says which limit it exceeds; then it
+    was not parsed at all.
     """
 
-    commands: tuple[Simple, ...] = ()
+    commands: tuple[SimpleCommand, ...] = ()
     opaque: str = ""
-    refused: str = ""
+    over_limit: str = ""

@@ -10,58 +10,48 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from bridle.command_analysis.argv import Arg, Given, flag_table, sort_words, spelled
+from bridle.command_analysis.argv import Arg, Arguments, flag_table, join_quoted, parse_arguments
 from bridle.policy import Does
 
 Words = tuple[Arg, ...]
 
 
 class Wrapper(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One such program.
+    """One program that runs another.
 
-    `flags` as in `program.py`. `skip`: so many operands stand before the command (`timeout 5`).
-    `assigns`: NAME=VALUE may stand there. `does` is what the wrapper itself does: one that `reads`
-    is harmless, and the class of the inner command passes through. `text`: flags whose value is
-    text for a shell. `joined`: the words are joined and given to a shell. `elsewhere`: on another
-    machine, so that nothing here is touched. `verb`: it wraps only after that word. `network`: it
-    needs the network.
+    `does` is what the wrapper itself does. One that `reads` is harmless, and the call is judged by
+    the inner command.
     """
 
-    flags: str = ""
-    skip: int = 0
+    flags: str = ""  # as in `Program`
+    skip: int = 0  # how many operands come before the command (`timeout 5`)
     does: Does = "changes"
-    reason: str = ""
-    assigns: bool = False
-    text: str = ""
-    joined: bool = False
-    elsewhere: bool = False
-    verb: str = ""
-    network: bool = False
+    reason: str = ""  # why it needs approval
+    takes_assignments: bool = False  # NAME=VALUE may come before the command
+    text: str = ""  # flags whose value is text for a shell
+    joins_words: bool = False  # the words are joined and given to a shell
+    is_remote: bool = False  # it runs on another machine, and touches nothing here
+    subcommand: str = ""  # it runs another program only after one of these words
+    network: bool = False  # it needs the network
 
 
-class Wrapped(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a wrapper runs: commands, or text for a shell, and what it does itself.
-
-    Not `sure`: there may be more to it. `muted`: what stands inside is a guess, or happens
-    elsewhere, and is only there to be forbidden. `opaque` says what was not understood, `refused`
-    which limit it is over. `folder`: it runs there. `own` are the words of the wrapper without
-    those of the inner command; `sweeps` are folders which may hand the inner command any file in
-    them whose name fits one of `names`.
-    """
+class InnerCommands(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a wrapper runs, and what it does itself."""
 
     commands: tuple[Words, ...] = ()
-    texts: tuple[Arg, ...] = ()
-    does: Does = "reads"
+    texts: tuple[Arg, ...] = ()  # for a shell
+    does: Does = "reads"  # what the wrapper itself does
     reason: str = ""
-    sure: bool = True
-    opaque: str = ""
+    is_complete: bool = True  # False: it may run more than this
+    opaque: str = ""  # what was not understood
     assignments: tuple[tuple[str, str], ...] = ()
-    folder: Arg | None = None
-    elsewhere: bool = False
-    muted: bool = False
-    refused: str = ""
-    own: Words | None = None
-    sweeps: Words = ()
+    folder: Arg | None = None  # that it runs in
+    is_remote: bool = False
+    only_forbids: bool = False  # the commands are guesses, or remote: rules can only forbid them
+    over_limit: str = ""  # which limit it exceeds
+    own: Words | None = None  # the wrapper's words without those of the commands
+    # The commands may get any file of these folders whose name matches one of `names`.
+    searched_folders: Words = ()
     names: tuple[str, ...] = ()
     network: bool = False
 
@@ -89,7 +79,7 @@ _DOCKER = (
 )
 
 WRAPPERS: dict[str, Wrapper] = {
-    "sudo": Wrapper(_SUDO, reason=_ROOT, assigns=True),
+    "sudo": Wrapper(_SUDO, reason=_ROOT, takes_assignments=True),
     "doas": Wrapper("-n -s -L -u= -C=", reason=_ROOT),
     "pkexec": Wrapper("--user=", reason=_ROOT),
     "runuser": Wrapper("-l -m -p -u= -g= -s= -c= --command=", reason=_ROOT, text="-c --command"),
@@ -123,16 +113,16 @@ WRAPPERS: dict[str, Wrapper] = {
     "env": Wrapper(
         "-i -0 -u= -C=cd --ignore-environment --unset= --chdir=cd --null -S= --split-string=",
         does="reads",
-        assigns=True,
+        takes_assignments=True,
         text="-S --split-string",
     ),
     "setsid": Wrapper("-c -w -f --wait --fork --ctty", reason="leaves the session it runs in"),
-    "eval": Wrapper(does="reads", joined=True),
+    "eval": Wrapper(does="reads", joins_words=True),
     "watch": Wrapper(
         "-b -c -C -d -e -g -t -n= -q= --beep --color --differences? --errexit --chgexit --no-title "
         "--interval=",
         does="reads",
-        joined=True,
+        joins_words=True,
     ),
     "busybox": Wrapper(reason="runs a program of its own under that name"),
     "toybox": Wrapper(reason="runs a program of its own under that name"),
@@ -163,7 +153,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "parallel": Wrapper(
         "-j= -k -X -0 -n= -N= --jobs= --bar --dry-run --will-cite -a=",
         reason="runs words that it reads",
-        joined=True,
+        joins_words=True,
     ),
     "systemd-run": Wrapper(
         "--user --scope --pty -t -p= --unit= --wait --collect -q", reason="runs a service"
@@ -174,34 +164,34 @@ WRAPPERS: dict[str, Wrapper] = {
     "rlwrap": Wrapper(reason="runs another program"),
     "entr": Wrapper("-a -c -d -n -p -r -s -x -z", reason="runs a command on every change"),
     "xvfb-run": Wrapper("-a -s= -n= -e=", reason="runs another program"),
-    "ssh": Wrapper(_SSH, 1, reason=_ELSEWHERE, joined=True, elsewhere=True, network=True),
-    "mosh": Wrapper("", 1, reason=_ELSEWHERE, joined=True, elsewhere=True, network=True),
-    "docker": Wrapper(_DOCKER, 1, reason=_BOX, elsewhere=True, verb="exec run"),
-    "podman": Wrapper(_DOCKER, 1, reason=_BOX, elsewhere=True, verb="exec run"),
-    "nerdctl": Wrapper(_DOCKER, 1, reason=_BOX, elsewhere=True, verb="exec run"),
+    "ssh": Wrapper(_SSH, 1, reason=_ELSEWHERE, joins_words=True, is_remote=True, network=True),
+    "mosh": Wrapper("", 1, reason=_ELSEWHERE, joins_words=True, is_remote=True, network=True),
+    "docker": Wrapper(_DOCKER, 1, reason=_BOX, is_remote=True, subcommand="exec run"),
+    "podman": Wrapper(_DOCKER, 1, reason=_BOX, is_remote=True, subcommand="exec run"),
+    "nerdctl": Wrapper(_DOCKER, 1, reason=_BOX, is_remote=True, subcommand="exec run"),
     "kubectl": Wrapper(
         "-i -t -it -n= -c= --namespace= --container= --stdin --tty",
         1,
         reason=_ELSEWHERE,
-        elsewhere=True,
+        is_remote=True,
         network=True,
-        verb="exec",
+        subcommand="exec",
     ),
     "uv": Wrapper(
         "-q -v --frozen --locked --offline --no-sync --all-extras --extra= --group= "
         "--project=cd --directory=cd --python= -p=",
         does="builds",
         reason=_PROJECT,
-        verb="run",
+        subcommand="run",
     ),
-    "poetry": Wrapper("-q -v -n", does="builds", reason=_PROJECT, verb="run"),
-    "pipenv": Wrapper("", does="builds", reason=_PROJECT, verb="run"),
-    "pdm": Wrapper("-s", does="builds", reason=_PROJECT, verb="run"),
-    "rye": Wrapper("", does="builds", reason=_PROJECT, verb="run"),
-    "bundle": Wrapper("", does="builds", reason=_PROJECT, verb="exec"),
-    "conda": Wrapper("-n= -p= --no-capture-output", reason=_PROJECT, verb="run"),
-    "direnv": Wrapper("", 1, reason="loads an environment", verb="exec"),
-    "mise": Wrapper("", reason="loads an environment", verb="exec x"),
+    "poetry": Wrapper("-q -v -n", does="builds", reason=_PROJECT, subcommand="run"),
+    "pipenv": Wrapper("", does="builds", reason=_PROJECT, subcommand="run"),
+    "pdm": Wrapper("-s", does="builds", reason=_PROJECT, subcommand="run"),
+    "rye": Wrapper("", does="builds", reason=_PROJECT, subcommand="run"),
+    "bundle": Wrapper("", does="builds", reason=_PROJECT, subcommand="exec"),
+    "conda": Wrapper("-n= -p= --no-capture-output", reason=_PROJECT, subcommand="run"),
+    "direnv": Wrapper("", 1, reason="loads an environment", subcommand="exec"),
+    "mise": Wrapper("", reason="loads an environment", subcommand="exec x"),
     "npx": Wrapper(
         "-y -q --yes --no-install --no -p= --package= -c= --call=",
         reason=_DOWNLOADS,
@@ -211,7 +201,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "bunx": Wrapper("", reason=_DOWNLOADS, network=True),
     "pnpx": Wrapper("", reason=_DOWNLOADS, network=True),
     "uvx": Wrapper("--from= --with= -p= --python= -q", reason=_DOWNLOADS, network=True),
-    "pipx": Wrapper("--spec=", reason=_DOWNLOADS, verb="run", network=True),
+    "pipx": Wrapper("--spec=", reason=_DOWNLOADS, subcommand="run", network=True),
     "nix-shell": Wrapper(
         "-p= --run= --command= --pure", 99, reason="loads an environment", text="--run --command"
     ),
@@ -265,12 +255,14 @@ INTERPRETERS = SHELLS | {
 }
 
 
-RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_THERE = frozenset({"-execdir", "-okdir"})  # in the folder of what was found, whose it may be
+_EXEC_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_IN_FOLDER_OF_MATCH = frozenset(
+    {"-execdir", "-okdir"}
+)  # in the folder of what was found, whose it may be
 _NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
-_MOST = 64  # commands, names and folders, multiplied
+_MAX_COMMANDS = 64  # commands, names and folders, multiplied
 # Words that leave nearly everything in: a `find . -type f -delete` empties the folder.
-_PLAIN = frozenset(
+_NO_TESTS = frozenset(
     {
         "-print",
         "-print0",
@@ -285,9 +277,9 @@ _PLAIN = frozenset(
         "-maxdepth",
     }
 )
-_LOOSE = frozenset({"-L", "-follow", "-regex", "-iregex"})  # links out, or nobody knows what
+_UNBOUNDED = frozenset({"-L", "-follow", "-regex", "-iregex"})  # links out, or nobody knows what
 # Names that credentials have: a pattern that fits one of them may hand it on.
-PROBES = (
+_CREDENTIAL_NAMES = (
     ".env",
     ".env.local",
     "id_rsa",
@@ -301,44 +293,44 @@ PROBES = (
 )
 
 
-def find_inner(args: list[Arg]) -> Wrapped | None:
+def unwrap_find(args: list[Arg]) -> InnerCommands | None:
     """What `find` runs or deletes; nothing where it only looks."""
     texts = [arg.text for arg in args]
-    if "-delete" not in texts and RUNS.isdisjoint(texts):
+    if "-delete" not in texts and _EXEC_ACTIONS.isdisjoint(texts):
         return None
-    starts = _starts(args)
-    inner, own = _split(args)
-    names, tests = _tests(own)
-    if len(starts) * max(1, len(names)) * max(1, len(inner)) > _MOST:
-        return Wrapped(refused="find runs too many commands in too many folders")
-    targets = _targets(starts, names, tests)
-    commands = tuple(_filled(words, target) for words in inner for target in targets)
+    starts = _start_folders(args)
+    inner, own = _split_actions(args)
+    names, tests = _name_patterns(own)
+    if len(starts) * max(1, len(names)) * max(1, len(inner)) > _MAX_COMMANDS:
+        return InnerCommands(over_limit="find runs too many commands in too many folders")
+    targets = _possible_matches(starts, names, tests)
+    commands = tuple(_with_target(words, target) for words in inner for target in targets)
     deletes = "-delete" in [arg.text for arg in own]
     if deletes:
         commands += tuple((Arg("rm"), Arg("-r"), target) for target in targets)
     own = tuple(arg for arg in own if arg.text != "-delete")
-    clear = not deletes and _LOOSE.isdisjoint(texts) and not any("[" in name for name in names)
+    clear = not deletes and _UNBOUNDED.isdisjoint(texts) and not any("[" in name for name in names)
     clear = clear and all(word.text == "{}" or "{}" not in word.text for w in inner for word in w)
-    clear = clear and not any(_goes_there(words) for words in inner)
-    clear = clear and _THERE.isdisjoint(texts)
-    return Wrapped(
+    clear = clear and not any(_is_git(words) for words in inner)
+    clear = clear and _IN_FOLDER_OF_MATCH.isdisjoint(texts)
+    return InnerCommands(
         commands,
         does="reads" if clear else "changes",
         reason="deletes what it finds" if deletes else "" if clear else "runs a command on files",
-        sure=clear,
-        muted=deletes,
+        is_complete=clear,
+        only_forbids=deletes,
         own=own,
-        sweeps=starts,
+        searched_folders=starts,
         names=names,
     )
 
 
-def _goes_there(words: Words) -> bool:
+def _is_git(words: Words) -> bool:
     """git goes to the folder that it is given, and runs what that folder's repository says."""
     return any(word.text.rpartition("/")[2].lower() == "git" for word in words)
 
 
-def _starts(args: list[Arg]) -> Words:
+def _start_folders(args: list[Arg]) -> Words:
     """The folders in which it begins to look."""
     found = []
     for arg in args:
@@ -350,27 +342,27 @@ def _starts(args: list[Arg]) -> Words:
     return tuple(found) or (Arg("."),)
 
 
-def _split(args: list[Arg]) -> tuple[list[Words], Words]:
+def _split_actions(args: list[Arg]) -> tuple[list[Words], Words]:
     """The commands of its actions, and the words that are its own."""
     inner: list[Words] = []
     own: list[Arg] = []
     at = 0
     while at < len(args):
-        if args[at].text not in RUNS:
+        if args[at].text not in _EXEC_ACTIONS:
             own.append(args[at])
             at += 1
             continue
-        end = next((i for i in range(at + 1, len(args)) if _ends(args, i)), len(args))
+        end = next((i for i in range(at + 1, len(args)) if _ends_action(args, i)), len(args))
         inner.append(tuple(args[at + 1 : end]))
         at = end + 1
     return inner, tuple(own)
 
 
-def _ends(args: list[Arg], at: int) -> bool:
+def _ends_action(args: list[Arg], at: int) -> bool:
     return args[at].text == ";" or (args[at].text == "+" and args[at - 1].text == "{}")
 
 
-def _tests(own: Words) -> tuple[tuple[str, ...], bool]:
+def _name_patterns(own: Words) -> tuple[tuple[str, ...], bool]:
     """The patterns for names, and whether there is any test at all.
 
     Alternatives (`-o`) and negations can let any name through: then no name counts.
@@ -378,14 +370,14 @@ def _tests(own: Words) -> tuple[tuple[str, ...], bool]:
     texts = [arg.text for arg in own]
     pairs = list(pairwise(texts))
     names = tuple(value.rpartition("/")[2] for flag, value in pairs if flag in _NAMES)
-    tests = any(t.startswith("-") and t not in _PLAIN and t != "-delete" for t in texts)
+    tests = any(t.startswith("-") and t not in _NO_TESTS and t != "-delete" for t in texts)
     if not {"-o", "-or", "!", "-not", ","}.isdisjoint(texts):
         positive = {"!", "-not", ","}.isdisjoint(texts) and texts.count("-o") < len(names)
         return (names if positive else ()), tests
     return names, tests
 
 
-def _targets(starts: Words, names: tuple[str, ...], tests: bool) -> Words:
+def _possible_matches(starts: Words, names: tuple[str, ...], tests: bool) -> Words:
     """What `{}` may stand for: a start itself where nothing is tested, else something below it."""
     found: list[Arg] = []
     for start in starts:
@@ -394,18 +386,20 @@ def _targets(starts: Words, names: tuple[str, ...], tests: bool) -> Words:
             found.append(start)
             continue
         below = [name.replace("*", "{}").replace("?", "x") for name in names] or ["{}"]
-        below += [probe for probe in PROBES for name in names if _fits(probe, name)]
+        below += [
+            probe for probe in _CREDENTIAL_NAMES for name in names if _matches_probe(probe, name)
+        ]
         found += [Arg(f"{base}/{name}", start.known) for name in dict.fromkeys(below)]
     return tuple(found)
 
 
-def _fits(probe: str, pattern: str) -> bool:
+def _matches_probe(probe: str, pattern: str) -> bool:
     """Is that pattern after such a name? One that fits nearly everything is after nothing."""
     letters = sum(character.isalnum() for character in pattern)
     return letters >= 2 and fnmatchcase(probe, pattern.lower())
 
 
-def _filled(words: Words, target: Arg) -> Words:
+def _with_target(words: Words, target: Arg) -> Words:
     """The command with the name put in."""
     return tuple(
         Arg(word.text.replace("{}", target.text), word.known and target.known, target.pattern)
@@ -424,86 +418,94 @@ _BASH_ONLY = re.compile(
 _GUESSES = 4  # where the inner command may begin, when a flag is strange
 
 
-def unwrap(name: str, args: list[Arg]) -> Wrapped | None:
+def unwrap(name: str, args: list[Arg]) -> InnerCommands | None:
     """What a command runs inside, if it is one that does; `args` are the words after its name."""
     if name in SHELLS:
-        return _shell(name, args)
+        return _unwrap_shell(name, args)
     if name == "xargs":
-        return _xargs(args)
+        return _unwrap_xargs(args)
     if name in ("find", "gfind"):
-        return find_inner(args)
+        return unwrap_find(args)
     if name == "git":
-        return _git(args)
+        return _unwrap_git(args)
     if name in ("fd", "fdfind"):
-        return _after(args, ("-x", "-X", "--exec", "--exec-batch"), "runs a command on every file")
+        return _after_flag(
+            args, ("-x", "-X", "--exec", "--exec-batch"), "runs a command on every file"
+        )
     if name == "trap":
         return (
-            Wrapped(
+            InnerCommands(
                 texts=tuple(args[:1]),
                 does="changes",
-                sure=False,
+                is_complete=False,
                 reason="sets what runs on a signal",
             )
             if len(args) > 1
             else None
         )
     wrapper = WRAPPERS.get(name)
-    return _wrapper(name, wrapper, args) if wrapper is not None else None
+    return _unwrap_program(name, wrapper, args) if wrapper is not None else None
 
 
-def _wrapper(name: str, wrapper: Wrapper, args: list[Arg]) -> Wrapped | None:
-    if wrapper.verb:
-        found = next((i for i, arg in enumerate(args) if arg.text in wrapper.verb.split()), None)
+def _unwrap_program(name: str, wrapper: Wrapper, args: list[Arg]) -> InnerCommands | None:
+    if wrapper.subcommand:
+        found = next(
+            (i for i, arg in enumerate(args) if arg.text in wrapper.subcommand.split()), None
+        )
         if found is None or any(not arg.text.startswith("-") for arg in args[:found]):
             return None
         args = args[found + 1 :]
     if name == "command" and args and args[0].text in ("-v", "-V", "-pv", "-pV"):
         return None
-    given = sort_words(args, flag_table(wrapper.flags), stop=wrapper.skip < 90)
-    assigned, inner = _assigned(given.operands) if wrapper.assigns else ((), given.operands)
+    arguments = parse_arguments(args, flag_table(wrapper.flags), stop=wrapper.skip < 90)
+    assigned, inner = (
+        _split_assignments(arguments.operands)
+        if wrapper.takes_assignments
+        else ((), arguments.operands)
+    )
     inner = inner[wrapper.skip :]
-    texts = tuple(f.value for f in given.flags if f.value and f.name in wrapper.text.split())
-    if not inner and not texts and not given.strange:
+    texts = tuple(f.value for f in arguments.flags if f.value and f.name in wrapper.text.split())
+    if not inner and not texts and not arguments.unknown_flag:
         return None
-    return _built(name, wrapper, given, assigned, tuple(inner), texts)
+    return _inner_commands(name, wrapper, arguments, assigned, tuple(inner), texts)
 
 
-def _built(
+def _inner_commands(
     name: str,
     wrapper: Wrapper,
-    given: Given,
+    arguments: Arguments,
     assigned: tuple[tuple[str, str], ...],
     inner: Words,
     texts: tuple[Arg, ...],
-) -> Wrapped:
-    if wrapper.joined and inner:
-        texts = (*texts, _joined(inner, in_bash=name == "eval"))
+) -> InnerCommands:
+    if wrapper.joins_words and inner:
+        texts = (*texts, _join_words(inner, in_bash=name == "eval"))
         inner = ()
     commands: tuple[Words, ...] = (inner,) if inner else ()
     opaque = "how env splits its words is not certain" if texts and name == "env" else ""
-    if given.strange:
-        opaque = f"{name} {given.strange[:60]} is not understood"
-        words = tuple(given.operands)
+    if arguments.unknown_flag:
+        opaque = f"{name} {arguments.unknown_flag[:60]} is not understood"
+        words = tuple(arguments.operands)
         commands = tuple(words[i:] for i in range(min(_GUESSES, len(words))))
-    folder = next((f.value for f in given.flags if f.kind == "=cd"), None)
-    if name == "npx" and given.has("--no-install --no"):
+    folder = next((f.value for f in arguments.flags if f.kind == "=cd"), None)
+    if name == "npx" and arguments.has("--no-install --no"):
         wrapper = WRAPPERS["bundle"]  # what the project has installed, and nothing else
-    return Wrapped(
+    return InnerCommands(
         commands,
         texts,
         wrapper.does,
         wrapper.reason,
-        not opaque and not wrapper.elsewhere,
+        not opaque and not wrapper.is_remote,
         opaque,
         assigned,
         folder,
-        wrapper.elsewhere,
-        bool(opaque) or wrapper.elsewhere,
+        wrapper.is_remote,
+        bool(opaque) or wrapper.is_remote,
         network=wrapper.network,
     )
 
 
-def _joined(words: Words, *, in_bash: bool) -> Arg:
+def _join_words(words: Words, *, in_bash: bool) -> Arg:
     """Words as one text for a shell. Names that a pattern gave may hold anything: not known."""
     spelling = dict.fromkeys(word.pattern or word.text for word in words)
     clear = all(word.known and not word.pattern for word in words)
@@ -511,7 +513,7 @@ def _joined(words: Words, *, in_bash: bool) -> Arg:
     return Arg(" ".join(word.text for word in words) if clear else " ".join(spelling), clear)
 
 
-def _assigned(operands: list[Arg]) -> tuple[tuple[tuple[str, str], ...], list[Arg]]:
+def _split_assignments(operands: list[Arg]) -> tuple[tuple[tuple[str, str], ...], list[Arg]]:
     """NAME=VALUE before the command, and the rest."""
     found: list[tuple[str, str]] = []
     for at, operand in enumerate(operands):
@@ -522,7 +524,7 @@ def _assigned(operands: list[Arg]) -> tuple[tuple[tuple[str, str], ...], list[Ar
     return tuple(found), []
 
 
-def _shell(name: str, args: list[Arg]) -> Wrapped | None:
+def _unwrap_shell(name: str, args: list[Arg]) -> InnerCommands | None:
     """`bash -euo pipefail -c 'text'`; anything else that a shell runs is a script."""
     clear, at, wants = True, 0, False
     while at < len(args) and args[at].text[:1] in ("-", "+") and args[at].text not in ("-", "--"):
@@ -543,12 +545,14 @@ def _shell(name: str, args: list[Arg]) -> Wrapped | None:
         return None
     inner = args[at]
     if not clear or name not in CERTAIN_SHELLS:
-        return Wrapped(
-            texts=(inner,), sure=False, opaque=f"what {name} makes of this is not certain"
+        return InnerCommands(
+            texts=(inner,), is_complete=False, opaque=f"what {name} makes of this is not certain"
         )
     if name != "bash" and _BASH_ONLY.search(inner.text):
-        return Wrapped(texts=(inner,), sure=False, opaque=f"{name} may not read this as bash does")
-    return Wrapped(texts=(inner,))
+        return InnerCommands(
+            texts=(inner,), is_complete=False, opaque=f"{name} may not read this as bash does"
+        )
+    return InnerCommands(texts=(inner,))
 
 
 _XARGS = (
@@ -558,22 +562,22 @@ _XARGS = (
 )
 
 
-def _xargs(args: list[Arg]) -> Wrapped | None:
+def _unwrap_xargs(args: list[Arg]) -> InnerCommands | None:
     """xargs adds words that nobody has seen: what it runs is seen, and is not all."""
-    given = sort_words(args, flag_table(_XARGS), stop=True)
-    if not given.operands:
+    arguments = parse_arguments(args, flag_table(_XARGS), stop=True)
+    if not arguments.operands:
         return None
-    words = tuple(given.operands)
-    starts = range(min(_GUESSES, len(words))) if given.strange else range(1)
-    return Wrapped(
+    words = tuple(arguments.operands)
+    starts = range(min(_GUESSES, len(words))) if arguments.unknown_flag else range(1)
+    return InnerCommands(
         tuple(words[i:] for i in starts),
         does="changes",
-        sure=False,
-        reason=f"xargs runs {spelled([words[0].text])[:60]} with words that it reads",
+        is_complete=False,
+        reason=f"xargs runs {join_quoted([words[0].text])[:60]} with words that it reads",
     )
 
 
-def _git(args: list[Arg]) -> Wrapped | None:
+def _unwrap_git(args: list[Arg]) -> InnerCommands | None:
     """Aliases given with `-c`, and the verbs that run a command on every step."""
     texts = [arg.text for arg in args]
     inner = [
@@ -583,21 +587,21 @@ def _git(args: list[Arg]) -> Wrapped | None:
         if text in ("-x", "--exec", "--tree-filter", "--index-filter", "foreach"):
             inner.append(args[at + 1])
         elif text == "run" and "bisect" in texts:
-            inner.append(Arg(spelled(texts[at + 1 :])))
+            inner.append(Arg(join_quoted(texts[at + 1 :])))
             break
     if not inner:
         return None
-    return Wrapped(
+    return InnerCommands(
         texts=tuple(inner),
         does="changes",
-        sure=False,
+        is_complete=False,
         reason="git runs other programs",
         own=tuple(args),
     )
 
 
-def _after(args: list[Arg], flags: tuple[str, ...], reason: str) -> Wrapped | None:
+def _after_flag(args: list[Arg], flags: tuple[str, ...], reason: str) -> InnerCommands | None:
     at = next((i for i, arg in enumerate(args) if arg.text.split("=")[0] in flags), None)
     if at is None:
         return None
-    return Wrapped((tuple(args[at + 1 :]),), does="changes", sure=False, reason=reason)
+    return InnerCommands((tuple(args[at + 1 :]),), does="changes", is_complete=False, reason=reason)

@@ -315,7 +315,7 @@ def _builds(word: str) -> bool:
     entry = programs.find(word.rpartition("/")[2])
     if entry is None:
         return False
-    return "builds" in {entry.does, *(verb.does for verb in entry.verbs.values())}
+    return "builds" in {entry.does, *(verb.does for verb in entry.subcommands.values())}
 
 
 def _path_of(word: str, folder: str) -> str:

@@ -6,11 +6,11 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from bridle.command_analysis.argv import Arg, Known
+from bridle.command_analysis.argv import Arg, Program
 from bridle.command_analysis.programs import development, files, system, text, vcs
 from bridle.policy import Does
 
-PROGRAMS: dict[str, Known] = {
+PROGRAMS: dict[str, Program] = {
     **files.TABLE,
     **text.TABLE,
     **system.TABLE,
@@ -27,20 +27,20 @@ _NEUTRAL_FLAGS = frozenset({"-u", "-B", "-I", "-O", "-q", "-s", "-E"})
 _OWN = "python may run code of the workspace"
 
 
-def find(name: str) -> Known | None:
+def find(name: str) -> Program | None:
     """Return the entry of the program with that name (`python3.12` is a `python3`)."""
     return _find(name) if len(name) <= _MAX_NAME else None
 
 
 @lru_cache(maxsize=1024)
-def _find(name: str) -> Known | None:
+def _find(name: str) -> Program | None:
     entry = PROGRAMS.get(name)
     if entry is None and (version := _VERSION.fullmatch(name)):
         entry = PROGRAMS.get(version[1]) or PROGRAMS.get(version[1].removesuffix("3"))
     return entry
 
 
-def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[Arg]]:
+def find_entry(name: str, words: Sequence[Arg]) -> tuple[Program | None, Sequence[Arg]]:
     """Return the entry of a program, and its own words: `python -m x` is an `x`."""
     if is_activation(name, [word.text for word in words]):
         return system.ACTIVATION, words
@@ -76,7 +76,7 @@ def is_activation(name: str, words: Sequence[str]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _module(name: str, isolated: bool) -> Known | None:
+def _module(name: str, isolated: bool) -> Program | None:
     """The entry of a module that python runs. One in the current folder may stand in for it."""
     entry = development.MODULES.get(name)
     if entry is None:  # a module that has a program's name need not be that program (`test`)
@@ -86,10 +86,12 @@ def _module(name: str, isolated: bool) -> Known | None:
     return entry if isolated else _with_own_code(entry)
 
 
-def _with_own_code(entry: Known) -> Known:
+def _with_own_code(entry: Program) -> Program:
     """The same entry, if code of the workspace may stand in for the module."""
-    verbs = {name: _with_own_code(verb) for name, verb in entry.verbs.items()}
-    if entry.does != "reads" and not verbs:
+    subcommands = {name: _with_own_code(verb) for name, verb in entry.subcommands.items()}
+    if entry.does != "reads" and not subcommands:
         return entry
     does: Does = "builds" if entry.does == "reads" else entry.does
-    return replace(entry, does=does, reason=entry.reason or _OWN, verbs=verbs, alone="")
+    return replace(
+        entry, does=does, reason=entry.reason or _OWN, subcommands=subcommands, harmless_alone=""
+    )

@@ -10,33 +10,41 @@ Interpreters and package managers run any code, so they ask; their versions do n
 from msgspec.structs import replace
 
 from bridle.command_analysis import checks
-from bridle.command_analysis.argv import Check, Known
+from bridle.command_analysis.argv import Check, Program
 
 _RUNS = "runs the workspace's own code"
 
 
-def _builds(
+def _builder(
     flags: str,
     operands: str = "work*",
     *,
-    alone: str = "",
+    harmless_alone: str = "",
     asks: tuple[str, ...] = (),
-    single: bool = False,
+    single_dash: bool = False,
     check: Check | None = None,
-) -> Known:
-    return Known(
-        "builds", flags, operands, _RUNS, (), asks, alone=alone, single=single, check=check
+) -> Program:
+    return Program(
+        "builds",
+        flags,
+        operands,
+        _RUNS,
+        (),
+        asks,
+        harmless_alone=harmless_alone,
+        single_dash=single_dash,
+        check=check,
     )
 
 
-def _verbs(
-    verbs: dict[str, Known],
+def _builder_with(
+    subcommands: dict[str, Program],
     flags: str = "",
     *,
-    alone: str = "",
+    harmless_alone: str = "",
     asks: tuple[str, ...] = (),
-) -> Known:
-    return Known("builds", flags, "", _RUNS, (), asks, verbs, alone=alone)
+) -> Program:
+    return Program("builds", flags, "", _RUNS, (), asks, subcommands, harmless_alone=harmless_alone)
 
 
 _PYTEST = (
@@ -69,7 +77,7 @@ _RUFF = (
     "--unsafe-fixes"
 )
 _NPM_TASKS = {
-    task: _builds(
+    task: _builder(
         "-s --silent -w= --workspace= --workspaces --if-present",
         "text*",
         check=checks.task_names,
@@ -79,23 +87,25 @@ _NPM_TASKS = {
 _NODE_FLAGS = (
     "-s --silent --prefix=cd -C=cd --dir=cd -w= --workspace= -r --recursive --filter= --cwd=cd"
 )
-_INSTALLS = Known(reason="installs packages over the network", network=True)
+_INSTALLS = Program(reason="installs packages over the network", network=True)
 # Without a verb `yarn` installs; `yarn --version` runs the yarn that the repository names.
-_NODE_RUNNERS = Known(
+_NODE_RUNNERS = Program(
     "changes",
     _NODE_FLAGS,
     "",
     "installs packages over the network",
     network=True,
-    verbs={
+    subcommands={
         **_NPM_TASKS,
         **dict.fromkeys(("install", "i", "ci", "add", "update", "up", "upgrade"), _INSTALLS),
-        "exec": Known(reason="may download and run a package", network=True),
-        "publish": Known(reason="publishes over the network", network=True),
+        "exec": Program(reason="may download and run a package", network=True),
+        "publish": Program(reason="publishes over the network", network=True),
     },
     asks=("npm install", "npm install x", "npm publish", "npm exec x", "yarn", "pnpm -v"),
 )
-_NPM_LIST = Known("reads", "-a -g -l --depth= --all --json --long --prod --omit= --global", "text*")
+_NPM_LIST = Program(
+    "reads", "-a -g -l --depth= --all --json --long --prod --omit= --global", "text*"
+)
 _MAVEN = (
     "-q -B -o -e -X -T= -pl= -am -D= -P= -f=work -U -ntp --batch-mode --offline --quiet "
     "--no-transfer-progress -Dtest= -DskipTests"
@@ -107,69 +117,69 @@ _GRADLE = (
 )
 
 TABLE = {
-    "pytest": _builds(
+    "pytest": _builder(
         _PYTEST,
         asks=("pytest --pdb", "pytest /etc", "pytest --rootdir=/x", "pytest --junitxml=/x.xml"),
     ),
-    "tox": _builds(
+    "tox": _builder(
         "-e= -p= -q -v -r -l --notest --recreate",
         "text*",
         asks=("tox -c /x",),
         check=checks.task_names,
     ),
-    "nox": _builds(
+    "nox": _builder(
         "-s= -l -r -k= -t= -p= --sessions= --list --reuse-existing-virtualenvs",
         "text*",
         asks=("nox -f /x.py",),
         check=checks.task_names,
     ),
-    "coverage": _verbs(
+    "coverage": _builder_with(
         {
-            "run": _builds("-m= -a --branch --append --source= --omit= --include= -p", "text*"),
-            "report": _builds("-m --show-missing --skip-covered --fail-under= --omit= --include="),
-            "html": _builds("-d=out --directory=out"),
-            "xml": _builds("-o=out"),
-            "combine": _builds(""),
-            "json": _builds("-o=out"),
+            "run": _builder("-m= -a --branch --append --source= --omit= --include= -p", "text*"),
+            "report": _builder("-m --show-missing --skip-covered --fail-under= --omit= --include="),
+            "html": _builder("-d=out --directory=out"),
+            "xml": _builder("-o=out"),
+            "combine": _builder(""),
+            "json": _builder("-o=out"),
         }
     ),
-    "unittest": _builds("-v -q -f -b -k= --failfast --locals", "text*"),
-    "make": _builds(
+    "unittest": _builder("-v -q -f -b -k= --failfast --locals", "text*"),
+    "make": _builder(
         "-j? -k -B -s -n -i -C=cd -f=work -l? -O? -w --jobs? --keep-going --always-make --silent "
         "--dry-run --just-print --directory=cd --file=work --no-print-directory --version",
         "text*",
-        alone="--version",
+        harmless_alone="--version",
         check=checks.make,
         asks=("make -f /etc/x", "make -C /etc", "make --eval=x", "make SHELL=/x"),
     ),
-    "ninja": _builds(
+    "ninja": _builder(
         "-C=cd -j= -k= -v -n -t= -d= --quiet",
         "text*",
         asks=("ninja -C /x",),
         check=checks.task_names,
     ),
-    "cmake": _builds(
+    "cmake": _builder(
         "--build=work -j? --parallel? --target= -t= --config= -S=work -B=work -G= -D= --preset= "
         "-v --verbose",
         "work*",
         asks=("cmake -P x.cmake", "cmake -E rm x"),
         check=checks.task_names,
     ),
-    "ctest": _builds(
+    "ctest": _builder(
         "-j= -R= -E= -V -VV -N -C= --output-on-failure --test-dir=work --verbose",
         "text*",
         asks=("ctest -S x",),
     ),
-    "meson": _verbs(
+    "meson": _builder_with(
         {
-            "test": _builds("-C=cd -v --verbose --suite= --print-errorlogs", "text*"),
-            "compile": _builds("-C=cd -j= -v", "text*", check=checks.task_names),
+            "test": _builder("-C=cd -v --verbose --suite= --print-errorlogs", "text*"),
+            "compile": _builder("-C=cd -j= -v", "text*", check=checks.task_names),
         }
     ),
-    "cargo": _verbs(
+    "cargo": _builder_with(
         {
             **{
-                verb: _builds(_CARGO, "text*")
+                verb: _builder(_CARGO, "text*")
                 for verb in (
                     "build",
                     "test",
@@ -185,10 +195,10 @@ TABLE = {
                     "metadata",
                 )
             },
-            "fmt": _builds("--check --all -v -q -p= --package=", "text*"),
-            "run": _builds(_CARGO, "text*"),
+            "fmt": _builder("--check --all -v -q -p= --package=", "text*"),
+            "run": _builder(_CARGO, "text*"),
             **dict.fromkeys(("install", "add", "update", "fetch"), _INSTALLS),
-            "publish": Known(reason="publishes over the network", network=True),
+            "publish": Program(reason="publishes over the network", network=True),
         },
         "-q -v -V --version --color= --locked --offline --frozen",
         asks=(
@@ -200,22 +210,22 @@ TABLE = {
             "cargo test --target-dir=/x",
         ),
     ),
-    "rustfmt": _builds("--check --edition= -l -q --color="),
+    "rustfmt": _builder("--check --edition= -l -q --color="),
     # What rustup puts in its place may fetch the toolchain that the folder names, even for this.
-    "rustc": Known(operands="work*", asks=("rustc x.rs -o /x", "rustc --version")),
-    "go": _verbs(
+    "rustc": Program(operands="work*", asks=("rustc x.rs -o /x", "rustc --version")),
+    "go": _builder_with(
         {
             **{
-                verb: _builds(_GO, "text*", single=True)
+                verb: _builder(_GO, "text*", single_dash=True)
                 for verb in ("build", "test", "vet", "fmt", "run", "generate")
             },
             # The module may name another version of go, which is fetched and run even for these.
-            "version": _builds("-m -v", "", single=True),
-            "env": _builds("-json", "text*", single=True, check=checks.go_env),
-            "list": _builds("-m -json -f= -deps -test -e", "text*", single=True),
-            "mod": Known(reason="may fetch modules over the network", network=True),
-            "get": Known(reason="fetches modules over the network", network=True),
-            "install": Known(reason="installs programs"),
+            "version": _builder("-m -v", "", single_dash=True),
+            "env": _builder("-json", "text*", single_dash=True, check=checks.go_env),
+            "list": _builder("-m -json -f= -deps -test -e", "text*", single_dash=True),
+            "mod": Program(reason="may fetch modules over the network", network=True),
+            "get": Program(reason="fetches modules over the network", network=True),
+            "install": Program(reason="installs programs"),
         },
         asks=(
             "go version",
@@ -227,145 +237,149 @@ TABLE = {
             "go vet -vettool=./x",
         ),
     ),
-    "gofmt": _builds("-l -d -s -w -e"),
+    "gofmt": _builder("-l -d -s -w -e"),
     "npm": replace(
         _NODE_RUNNERS,
-        verbs={**_NODE_RUNNERS.verbs, "ls": _NPM_LIST, "list": _NPM_LIST},
-        alone="--version -v",
+        subcommands={**_NODE_RUNNERS.subcommands, "ls": _NPM_LIST, "list": _NPM_LIST},
+        harmless_alone="--version -v",
         runs=("npm ls", "npm ls --depth=0", "npm --version"),
         asks=("npm ci", "npm outdated", "npm view x"),
     ),
     "pnpm": _NODE_RUNNERS,
     "yarn": _NODE_RUNNERS,
     "bun": _NODE_RUNNERS,
-    "jest": _builds(
+    "jest": _builder(
         "-t= -u -i --watch --watchAll= --coverage --ci --silent --verbose --bail? --runInBand "
         "--maxWorkers= --testPathPattern= --testNamePattern= --passWithNoTests --no-cache "
         "--onlyChanged --json",
         "work*",
         asks=("jest --config=/x", "jest --globalSetup=/x"),
     ),
-    "vitest": _builds(
+    "vitest": _builder(
         "-t= -u --run --watch --coverage --reporter= --silent",
         "text*",
         asks=("vitest --config /x",),
     ),
-    "mocha": _builds(
+    "mocha": _builder(
         "-g= -b -R= -t= --grep= --bail --reporter= --timeout= --recursive --exit",
         asks=("mocha -r /x",),
     ),
-    "playwright": _verbs(
-        {"test": _builds("-g= --headed --project= --reporter= --workers=", "text*")}
+    "playwright": _builder_with(
+        {"test": _builder("-g= --headed --project= --reporter= --workers=", "text*")}
     ),
-    "tsc": _builds(
+    "tsc": _builder(
         "-p=work -b -w --noEmit --watch --project=work --build --pretty --skipLibCheck --strict "
         "--incremental --listFiles --outDir=out",
         asks=("tsc --outDir /x",),
     ),
-    "eslint": _builds(
+    "eslint": _builder(
         "--fix --ext= --quiet --cache --max-warnings= --format= -f= --no-error-on-"
         "unmatched-pattern --color --no-color",
         asks=("eslint --rulesdir /x",),
     ),
-    "prettier": _builds(
+    "prettier": _builder(
         "--check -c -l --list-different --write -w --log-level= --ignore-unknown",
         asks=("prettier --plugin=/x .",),
     ),
-    "biome": _verbs({v: _builds("--write --apply") for v in ("check", "lint", "format", "ci")}),
-    "ruff": _verbs(
-        {"check": _builds(_RUFF), "format": _builds(_RUFF)},
-        alone="--version version",
+    "biome": _builder_with(
+        {v: _builder("--write --apply") for v in ("check", "lint", "format", "ci")}
     ),
-    "black": _builds(
+    "ruff": _builder_with(
+        {"check": _builder(_RUFF), "format": _builder(_RUFF)},
+        harmless_alone="--version version",
+    ),
+    "black": _builder(
         "--check --diff -q -v -l= -t= --quiet --verbose --line-length= --fast --color --exclude= "
         "--target-version=",
         asks=("black /etc/x.py", "black --config /x ."),
     ),
-    "isort": _builds("--check --check-only --diff -q -v --profile= --profile -c --only-modified"),
-    "mypy": _builds(
+    "isort": _builder("--check --check-only --diff -q -v --profile= --profile -c --only-modified"),
+    "mypy": _builder(
         "--strict -p= -m= -v --ignore-missing-imports --no-error-summary --pretty "
         "--show-error-codes --python-version= --no-incremental --follow-imports= "
         "--config-file=work --warn-unreachable --namespace-packages --explicit-package-bases",
         asks=("mypy --config-file=/x .", "mypy --install-types x"),
     ),
-    "pyright": _builds("-p=work --project=work --stats --verbose --outputjson --warnings"),
-    "flake8": _builds(
+    "pyright": _builder("-p=work --project=work --stats --verbose --outputjson --warnings"),
+    "flake8": _builder(
         "--max-line-length= --select= --ignore= --extend-ignore= --exclude= --count --statistics "
         "-q -v --show-source --max-complexity="
     ),
-    "pylint": _builds("-E -j= --disable= --enable= --errors-only --score= -r= --output-format="),
-    "bandit": _builds("-r -q -ll -lll -s= --severity-level="),
-    "lint-imports": _builds("--verbose --no-cache"),
-    "pre-commit": _verbs({"run": _builds("-a --all-files --files -v", "text*")}),
-    "shellcheck": Known(
+    "pylint": _builder("-E -j= --disable= --enable= --errors-only --score= -r= --output-format="),
+    "bandit": _builder("-r -q -ll -lll -s= --severity-level="),
+    "lint-imports": _builder("--verbose --no-cache"),
+    "pre-commit": _builder_with({"run": _builder("-a --all-files --files -v", "text*")}),
+    "shellcheck": Program(
         "reads",
         "-s= -e= -f= -S= -i= -o= -C? --shell= --exclude= --format= --severity=",
         "read*",
-        alone="--version",
+        harmless_alone="--version",
         runs=("shellcheck -s bash run.sh",),
         asks=("shellcheck -x run.sh",),
     ),
-    "mvn": _builds(
+    "mvn": _builder(
         _MAVEN, "text*", check=checks.maven_goals, asks=("mvn -s /x test", "mvn exec:exec")
     ),
-    "mvnw": _builds(_MAVEN, "text*", check=checks.maven_goals),
-    "gradle": _builds(_GRADLE, "text*", asks=("gradle -I /x build",), check=checks.task_names),
-    "gradlew": _builds(_GRADLE, "text*", check=checks.task_names),
-    "configure": _builds("--prefix=text --enable-debug", "text*"),
-    "dotnet": _verbs(
+    "mvnw": _builder(_MAVEN, "text*", check=checks.maven_goals),
+    "gradle": _builder(_GRADLE, "text*", asks=("gradle -I /x build",), check=checks.task_names),
+    "gradlew": _builder(_GRADLE, "text*", check=checks.task_names),
+    "configure": _builder("--prefix=text --enable-debug", "text*"),
+    "dotnet": _builder_with(
         {
-            v: _builds(
+            v: _builder(
                 "-c= --configuration= --no-build --no-restore -v= --verbosity= --filter= --nologo "
                 "-f= --framework="
             )
             for v in ("build", "test", "run", "format", "clean")
         },
     ),
-    "mix": _verbs(
+    "mix": _builder_with(
         {
-            v: _builds("--trace --cover --failed --stale --only= --check-formatted")
+            v: _builder("--trace --cover --failed --stale --only= --check-formatted")
             for v in ("test", "compile", "format", "credo", "dialyzer")
         }
     ),
-    "rspec": _builds("-f= -e= -t= -fd --format= --example= --tag= --fail-fast --only-failures"),
-    "rake": _builds("-T -s -q -t --trace --tasks", "text*", check=checks.task_names),
-    "rubocop": _builds("-a -A -f= --format= --only= --autocorrect -D"),
-    "phpunit": _builds("--filter= --testdox --group= --stop-on-failure --colors? --testsuite="),
-    "phpstan": _verbs({"analyse": _builds("-l= --level= --no-progress -c=work")}),
-    "swift": _verbs(
-        {v: _builds("-c= -v --filter= --parallel", "text*") for v in ("build", "test")}
+    "rspec": _builder("-f= -e= -t= -fd --format= --example= --tag= --fail-fast --only-failures"),
+    "rake": _builder("-T -s -q -t --trace --tasks", "text*", check=checks.task_names),
+    "rubocop": _builder("-a -A -f= --format= --only= --autocorrect -D"),
+    "phpunit": _builder("--filter= --testdox --group= --stop-on-failure --colors? --testsuite="),
+    "phpstan": _builder_with({"analyse": _builder("-l= --level= --no-progress -c=work")}),
+    "swift": _builder_with(
+        {v: _builder("-c= -v --filter= --parallel", "text*") for v in ("build", "test")}
     ),
-    "zig": _verbs(
+    "zig": _builder_with(
         {
-            v: _builds("-Doptimize=", "text*", single=True, check=checks.task_names)
+            v: _builder("-Doptimize=", "text*", single_dash=True, check=checks.task_names)
             for v in ("build", "test", "fmt")
         },
-        alone="version",
+        harmless_alone="version",
     ),
-    "bazel": _verbs(
+    "bazel": _builder_with(
         {
-            v: _builds("-c= --config= --test_output= --keep_going -k", "text*")
+            v: _builder("-c= --config= --test_output= --keep_going -k", "text*")
             for v in ("build", "test", "query")
         }
     ),
-    "gcc": Known(operands="work*", flags="-o=out", reason="compiles", alone="--version -v"),
-    "manage.py": _verbs(
+    "gcc": Program(
+        operands="work*", flags="-o=out", reason="compiles", harmless_alone="--version -v"
+    ),
+    "manage.py": _builder_with(
         {
-            "test": _builds("-v= --keepdb --parallel? --failfast", "text*"),
-            "check": _builds("--deploy"),
-            "showmigrations": _builds("", "text*"),
+            "test": _builder("-v= --keepdb --parallel? --failfast", "text*"),
+            "check": _builder("--deploy"),
+            "showmigrations": _builder("", "text*"),
         },
         asks=("./manage.py migrate", "python manage.py shell"),
     ),
-    "django-admin": _verbs(
-        {"test": _builds("-v= --keepdb --parallel?", "text*"), "check": _builds("")}
+    "django-admin": _builder_with(
+        {"test": _builder("-v= --keepdb --parallel?", "text*"), "check": _builder("")}
     ),
-    "hadolint": Known("reads", "-f= --format= --ignore=", "read*"),
-    "sphinx-build": _builds("-b= -W -q -n -E -a", "work write text*"),
-    "mkdocs": _verbs({"build": _builds("-q -s --strict -d=out", "text*")}),
+    "hadolint": Program("reads", "-f= --format= --ignore=", "read*"),
+    "sphinx-build": _builder("-b= -W -q -n -E -a", "work write text*"),
+    "mkdocs": _builder_with({"build": _builder("-q -s --strict -d=out", "text*")}),
 }
 for _name in ("mypy", "black", "eslint", "tsc", "prettier", "ninja", "cmake", "ctest"):
-    TABLE[_name] = replace(TABLE[_name], alone="--version", runs=(f"{_name} --version",))
+    TABLE[_name] = replace(TABLE[_name], harmless_alone="--version", runs=(f"{_name} --version",))
 TABLE["py.test"] = TABLE["pytest"]
 for _name in ("g++", "clang", "clang++", "cc"):
     TABLE[_name] = TABLE["gcc"]
@@ -376,8 +390,10 @@ _PROJECT = "may run the project's own programs"
 _INSTALL = "installs packages over the network"
 
 
-def _language(flags: str, alone: str = "--version -V", asks: tuple[str, ...] = ()) -> Known:
-    return Known(
+def _language(
+    flags: str, harmless_alone: str = "--version -V", asks: tuple[str, ...] = ()
+) -> Program:
+    return Program(
         "changes",
         flags,
         "run text*",
@@ -385,31 +401,31 @@ def _language(flags: str, alone: str = "--version -V", asks: tuple[str, ...] = (
         (),
         asks,
         check=checks.interpreter,
-        alone=alone,
-        instead=_CODE_FLAGS,
+        harmless_alone=harmless_alone,
+        operand_flags=_CODE_FLAGS,
     )
 
 
-_PIP = Known(
+_PIP = Program(
     "changes",
     "-q -v --disable-pip-version-check --no-color --no-input",
     "text*",
     _INSTALL,
     network=True,
-    verbs={
-        "list": Known(
+    subcommands={
+        "list": Program(
             "reads", "-e -l --format= --local --user --not-required --exclude= --editable"
         ),
-        "show": Known("reads", "-f -q --files --verbose", "text*"),
-        "freeze": Known("reads", "-l --local --user --all --exclude= --exclude-editable"),
-        "check": Known("reads"),
-        "install": Known(
+        "show": Program("reads", "-f -q --files --verbose", "text*"),
+        "freeze": Program("reads", "-l --local --user --all --exclude= --exclude-editable"),
+        "check": Program("reads"),
+        "install": Program(
             reason=_INSTALL, network=True, operands="text*", flags="-r=read -e=read -U -q --upgrade"
         ),
-        "uninstall": Known(reason="removes packages", operands="text*"),
-        "download": Known(reason=_INSTALL, network=True, operands="text*"),
+        "uninstall": Program(reason="removes packages", operands="text*"),
+        "download": Program(reason=_INSTALL, network=True, operands="text*"),
     },
-    alone="--version -V --help",
+    harmless_alone="--version -V --help",
     runs=(
         "pip list",
         "pip show requests",
@@ -426,12 +442,12 @@ _PIP = Known(
         "pip freeze --path /x",
     ),
 )
-_SHELL = Known(
+_SHELL = Program(
     "changes",
     "-e -u -x -v -l -i -s -o= --norc --noprofile --posix",
     "run text*",
     "runs a script",
-    alone="--version",
+    harmless_alone="--version",
     runs=(
         "bash -c 'ls -l'",
         "sh -c 'cat README.md | wc -l'",
@@ -490,81 +506,81 @@ TABLE |= {
     "julia": _language("-e=", "--version", asks=("julia x.jl",)),
     "elixir": _language("-e=", "--version", asks=("elixir x.exs",)),
     "osascript": _language("-e=", "", asks=("osascript -e 1",)),
-    "javac": Known(operands="work*", alone="-version --version"),
-    "kotlinc": Known(operands="work*", alone="-version"),
+    "javac": Program(operands="work*", harmless_alone="-version --version"),
+    "kotlinc": Program(operands="work*", harmless_alone="-version"),
     "pip": _PIP,
-    "uv": Known(
+    "uv": Program(
         "changes",
         "-q -v --offline",
         "text*",
         _INSTALL,
         network=True,
-        alone="--version -V version",
-        verbs={
-            "pip": Known(
+        harmless_alone="--version -V version",
+        subcommands={
+            "pip": Program(
                 "changes",
                 reason=_INSTALL,
                 network=True,
-                verbs={
-                    "list": Known("builds", "--format=", "", _PROJECT),
-                    "show": Known("builds", "", "text*", _PROJECT),
-                    "freeze": Known("builds", "", "", _PROJECT),
+                subcommands={
+                    "list": Program("builds", "--format=", "", _PROJECT),
+                    "show": Program("builds", "", "text*", _PROJECT),
+                    "freeze": Program("builds", "", "", _PROJECT),
                 },
             ),
-            "tree": Known(reason=_INSTALL, network=True),
+            "tree": Program(reason=_INSTALL, network=True),
         },
         runs=("uv --version",),
         asks=("uv pip list", "uv sync", "uv add x", "uv pip install x"),
     ),
-    "poetry": Known(
+    "poetry": Program(
         "changes",
         "",
         "text*",
         _INSTALL,
         network=True,
-        verbs={
-            "show": Known("builds", "--tree --no-dev", "text*", _PROJECT),
-            "check": Known("builds", "", "", _PROJECT),
+        subcommands={
+            "show": Program("builds", "--tree --no-dev", "text*", _PROJECT),
+            "check": Program("builds", "", "", _PROJECT),
         },
         asks=("poetry show", "poetry --version", "poetry install", "poetry add x"),
     ),
-    "conda": Known(
+    "conda": Program(
         "changes",
         "",
         "text*",
         _INSTALL,
         network=True,
-        alone="--version",
-        verbs={"list": Known("reads", "", "text*"), "info": Known("reads")},
+        harmless_alone="--version",
+        subcommands={"list": Program("reads", "", "text*"), "info": Program("reads")},
         runs=("conda list",),
         asks=("conda install x",),
     ),
-    "gem": Known(
+    "gem": Program(
         "changes",
         "",
         "text*",
         _INSTALL,
         network=True,
-        alone="--version -v",
-        verbs={"list": Known("reads", "-l --local", "text*")},
+        harmless_alone="--version -v",
+        subcommands={"list": Program("reads", "-l --local", "text*")},
         runs=("gem list",),
         asks=("gem install x",),
     ),
-    "bundle": Known("changes", "", "text*", _INSTALL, network=True, asks=("bundle install",)),
-    "composer": Known("changes", "", "text*", _INSTALL, network=True, asks=("composer install",)),
-    "rustup": Known(
+    "bundle": Program("changes", "", "text*", _INSTALL, network=True, asks=("bundle install",)),
+    "composer": Program("changes", "", "text*", _INSTALL, network=True, asks=("composer install",)),
+    "rustup": Program(
         "changes", "", "text*", _INSTALL, network=True, asks=("rustup update", "rustup show")
     ),
-    "nvm": Known("changes", "", "text*", asks=("nvm use 18",)),
+    "nvm": Program("changes", "", "text*", asks=("nvm use 18",)),
     **{
-        name: Known(
+        name: Program(
             "changes",
             "",
             "text*",
             _INSTALL,
             network=True,
             asks=(f"{name} install x",),
-            alone="--version",
+            harmless_alone="--version",
         )
         for name in (
             "apt",
@@ -579,25 +595,27 @@ TABLE |= {
             "easy_install",
         )
     },
-    "dpkg": Known(
+    "dpkg": Program(
         "changes",
         "-l -s= -L= -S= --list",
         "text*",
         "changes installed programs",
-        alone="-l --list --version",
+        harmless_alone="-l --list --version",
         runs=("dpkg -l",),
         asks=("dpkg -i x.deb",),
     ),
     **dict.fromkeys(("bash", "sh", "dash"), _SHELL),
     **{
-        name: Known("changes", "", "run text*", "runs a script", alone="--version")
+        name: Program("changes", "", "run text*", "runs a script", harmless_alone="--version")
         for name in ("zsh", "ksh", "fish", "csh", "tcsh", "ash", "rbash")
     },
 }
 TABLE["python3"] = TABLE["python2"] = TABLE["pypy"] = TABLE["pypy3"] = TABLE["py"] = TABLE["python"]
 TABLE["nodejs"] = TABLE["node"]
-NODE_CHECK = Known("reads", "--check", "read")  # it is parsed, and not run
+NODE_CHECK = Program("reads", "--check", "read")  # it is parsed, and not run
 TABLE["pip3"] = TABLE["pip"]
 
 # Programs which `python -m` runs under another name than their own.
-MODULES = {"json.tool": Known("reads", "--indent= --sort-keys --compact --no-ensure-ascii", "read")}
+MODULES = {
+    "json.tool": Program("reads", "--indent= --sort-keys --compact --no-ensure-ascii", "read")
+}

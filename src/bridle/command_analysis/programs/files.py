@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from bridle.command_analysis import checks
-from bridle.command_analysis.argv import Check, Known
+from bridle.command_analysis.argv import Check, Program
 from bridle.policy import Does
 
 _FIND_TESTS = (
@@ -34,7 +34,7 @@ _LS = (
 )
 
 TABLE = {
-    "ls": Known(
+    "ls": Program(
         "reads",
         _LS,
         "look*",
@@ -63,11 +63,11 @@ TABLE = {
             "ls --col=always",
         ),
     ),
-    "find": Known(
+    "find": Program(
         "reads",
         _FIND_TESTS,
         "start*",
-        single=True,
+        single_dash=True,
         runs=(
             "find . -name '*.py'",
             "find src -type f -name '*.ts' -not -path '*/node_modules/*'",
@@ -102,20 +102,20 @@ TABLE = {
             r"find . -name 's*' -exec env git -C {} log \;",
         ),
     ),
-    "fd": Known(
+    "fd": Program(
         "reads",
         _FD,
         "text read*",
         runs=("fd '\\.py$'", "fd -e py test src", "fd -H config"),
         asks=("fd -x rm", "fd -X rm -rf", "fd --exec-batch rm", "fd x /etc"),
     ),
-    "tree": Known(
+    "tree": Program(
         "reads",
         "-a -d -f -i -L= -o=write -P= -I= -p -s -h -u -g -D -t -r -v -C -n -F -J -X -N -q "
         "--noreport --dirsfirst --filesfirst --gitignore --du --prune --filelimit= --charset= "
         "--inodes --si --sort= --metafirst --ignore-case --matchdirs --timefmt= --version --help",
         "look*",
-        apart=True,
+        no_bundles=True,
         runs=("tree", "tree -L 2", "tree -a -I 'node_modules|.git' src", "tree --gitignore -d"),
         asks=(
             "tree -o out.txt",
@@ -126,7 +126,7 @@ TABLE = {
             "tree -ao out.txt",
         ),
     ),
-    "stat": Known(
+    "stat": Program(
         "reads",
         "-L -f -c= -t -x -n -F -l -r -s --dereference --file-system --format= --printf= --terse "
         "--cached= --version --help",
@@ -134,7 +134,7 @@ TABLE = {
         runs=("stat README.md", "stat -c '%s %n' src", "stat --format=%y README.md"),
         asks=("stat /etc/shadow", "stat --bogus x"),
     ),
-    "du": Known(
+    "du": Program(
         "reads",
         "-0 -a -b -c -d= -D -h -H -k -l -m -P -s -S -t= -x -X=read --all --apparent-size "
         "--block-size= --bytes --total --dereference-args --max-depth= --human-readable --inodes "
@@ -144,7 +144,7 @@ TABLE = {
         runs=("du -sh .", "du -h --max-depth=1", "du -sh src tests", "du -a src"),
         asks=("du -L", "du -sh /", "du --files0-from=list", "du -sh ~"),
     ),
-    "df": Known(
+    "df": Program(
         "reads",
         "-a -h -H -i -k -l -P -T -t= -x= -B= --all --block-size= --human-readable --si --inodes "
         "--local --portability --total --type= --exclude-type= --print-type --output? --sync "
@@ -153,7 +153,7 @@ TABLE = {
         runs=("df -h", "df -h .", "df -hT /"),
         asks=("df --bogus",),
     ),
-    "file": Known(
+    "file": Program(
         "reads",
         "-b -i -h -k -N -n -p -r -v -0 --brief --mime --mime-type --mime-encoding "
         "--no-dereference --keep-going --no-pad --raw --version --help",
@@ -161,7 +161,7 @@ TABLE = {
         runs=("file README.md", "file -b --mime-type src/app.py", "file *"),
         asks=("file -C -m magic", "file -f names", "file -z x.gz", "file /etc/shadow"),
     ),
-    "realpath": Known(
+    "realpath": Program(
         "reads",
         "-e -m -s -q -z -L -P --canonicalize-existing --canonicalize-missing --logical --physical "
         "--quiet --relative-to=read --relative-base=read --strip --no-symlinks --zero",
@@ -169,24 +169,24 @@ TABLE = {
         runs=("realpath src", "realpath -m x/y"),
         asks=("realpath /etc/alternatives",),
     ),
-    "readlink": Known(
+    "readlink": Program(
         "reads",
         "-f -e -m -n -q -s -v -z --canonicalize --no-newline --quiet --silent --verbose --zero",
         "look*",
         runs=("readlink -f src",),
         asks=("readlink /proc/self/exe",),
     ),
-    "basename": Known(
+    "basename": Program(
         "reads",
         "-a -s= -z --multiple --suffix= --zero",
         "text*",
         runs=("basename src/app.py .py",),
         asks=("basename --bogus x",),
     ),
-    "dirname": Known(
+    "dirname": Program(
         "reads", "-z --zero", "text*", runs=("dirname src/app.py",), asks=("dirname -q x",)
     ),
-    "cksum": Known(
+    "cksum": Program(
         "reads",
         "-a= -l= -z --algorithm= --tag --untagged --length= --zero",
         "read*",
@@ -194,7 +194,7 @@ TABLE = {
         asks=("cksum /etc/hosts",),
     ),
     **{
-        f"{name}sum": Known(
+        f"{name}sum": Program(
             "reads",
             "-b -t -z -l= --binary --tag --text --zero --length=",
             "read*",
@@ -203,14 +203,14 @@ TABLE = {
         )
         for name in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "b2")
     },
-    "shasum": Known(
+    "shasum": Program(
         "reads",
         "-a= -b -t -p --algorithm= --binary --text --portable",
         "read*",
         runs=("shasum -a 256 README.md",),
         asks=("shasum -c list",),
     ),
-    "tokei": Known(
+    "tokei": Program(
         "reads",
         "-C -f -e= -o= -s= -t= --compact --files --exclude= --output= --sort=",
         "read*",
@@ -225,16 +225,16 @@ TABLE["gfind"] = TABLE["find"]
 # Programs that change files. The reason says what they would write or delete.
 
 
-def _acts(
+def _file_change(
     operands: str,
     flags: str = "",
     reason: str = "",
     asks: tuple[str, ...] = (),
     check: Check | None = None,
     runs: tuple[str, ...] = (),
-) -> Known:
+) -> Program:
     does: Does = "reads" if runs else "changes"
-    return Known(does, flags, operands, reason, runs, asks, check=check)
+    return Program(does, flags, operands, reason, runs, asks, check=check)
 
 
 _COPY = (
@@ -244,91 +244,91 @@ _COPY = (
 )
 
 TABLE |= {
-    "rm": _acts(
+    "rm": _file_change(
         "delete*",
         "-r -R -f -i -I -d -v --recursive --force --dir --verbose --interactive? "
         "--one-file-system --preserve-root? --no-preserve-root",
         asks=("rm x", "rm -rf build", "rm -r ./src/*"),
     ),
-    "rmdir": _acts(
+    "rmdir": _file_change(
         "delete*", "-p -v --parents --verbose --ignore-fail-on-non-empty", asks=("rmdir x",)
     ),
-    "unlink": _acts("delete*", asks=("unlink x",)),
-    "shred": _acts("delete*", "-f -n= -s= -u -v -x -z --remove?", asks=("shred -u x",)),
-    "trash": _acts("delete*", asks=("trash x",)),
-    "srm": _acts("delete*", "-r", asks=("srm x",)),
-    "mkdir": _acts(
+    "unlink": _file_change("delete*", asks=("unlink x",)),
+    "shred": _file_change("delete*", "-f -n= -s= -u -v -x -z --remove?", asks=("shred -u x",)),
+    "trash": _file_change("delete*", asks=("trash x",)),
+    "srm": _file_change("delete*", "-r", asks=("srm x",)),
+    "mkdir": _file_change(
         "write*", "-p -v -m= -Z --parents --mode= --verbose", asks=("mkdir -p a/b", "mkdir x && ls")
     ),
-    "touch": _acts(
+    "touch": _file_change(
         "write*", "-a -c -m -d= -r=read -t= --no-create --date= --reference=read", asks=("touch x",)
     ),
-    "mktemp": _acts(
+    "mktemp": _file_change(
         "write*",
         "-d -q -u -t -p=write --directory --suffix= --tmpdir?",
         "makes a temporary file",
         asks=("mktemp -d",),
     ),
-    "cp": _acts("read* write", _COPY, asks=("cp a b", "cp -r src copy", "cp /etc/passwd x")),
-    "mv": _acts(
+    "cp": _file_change("read* write", _COPY, asks=("cp a b", "cp -r src copy", "cp /etc/passwd x")),
+    "mv": _file_change(
         "moved* write",
         "-b -f -i -n -S= -t=write -T -u -v --backup? --force --no-clobber "
         "--target-directory=write --update? --verbose",
         asks=("mv a b",),
     ),
-    "install": _acts(
+    "install": _file_change(
         "read* write",
         "-b -c -C -d -D -g= -m= -o= -p -s -t=write -T -v --directory --mode= "
         "--target-directory=write",
         asks=("install -m 755 a b",),
     ),
-    "ln": _acts(
+    "ln": _file_change(
         "linked* write",
         "-s -f -n -r -T -v -b -i -L -P -t=write --symbolic --force --no-dereference --relative "
         "--target-directory=write",
         asks=("ln -s a b",),
     ),
-    "link": _acts("linked write", asks=("link a b",)),
-    "chmod": _acts(
+    "link": _file_change("linked write", asks=("link a b",)),
+    "chmod": _file_change(
         "text write*",
         "-R -v -c -f -x -w -r --recursive --reference=read --verbose",
         asks=("chmod +x run.sh", "chmod -R 755 src"),
     ),
-    "chown": _acts(
+    "chown": _file_change(
         "text write*",
         "-R -h -v -c -f -H -L -P --recursive --reference=read --from=",
         asks=("chown me x",),
     ),
-    "chgrp": _acts("text write*", "-R -h -v -c -f --recursive", asks=("chgrp me x",)),
-    "chattr": _acts("text write*", "-R -V -f", asks=("chattr +i x",)),
-    "setfacl": _acts("write*", "-R -m= -x= -b -k -d", asks=("setfacl -m u:me:r x",)),
-    "tee": _acts(
+    "chgrp": _file_change("text write*", "-R -h -v -c -f --recursive", asks=("chgrp me x",)),
+    "chattr": _file_change("text write*", "-R -V -f", asks=("chattr +i x",)),
+    "setfacl": _file_change("write*", "-R -m= -x= -b -k -d", asks=("setfacl -m u:me:r x",)),
+    "tee": _file_change(
         "write*",
         "-a -i -p --append --ignore-interrupts --output-error?",
         asks=("tee out", "ls | tee out.txt", "ls | tee -a out.txt"),
     ),
-    "sponge": _acts("write", "-a", asks=("sponge x",)),
-    "truncate": _acts(
+    "sponge": _file_change("write", "-a", asks=("sponge x",)),
+    "truncate": _file_change(
         "write*",
         "-c -o -r=read -s= --no-create --size= --reference=read",
         asks=("truncate -s 0 x",),
     ),
-    "fallocate": _acts("write*", "-l= -o= -n -d -p -z", asks=("fallocate -l 1G x",)),
-    "dd": _acts("text*", "*", check=checks.dd, asks=("dd if=a of=b",)),
-    "split": _acts(
+    "fallocate": _file_change("write*", "-l= -o= -n -d -p -z", asks=("fallocate -l 1G x",)),
+    "dd": _file_change("text*", "*", check=checks.dd, asks=("dd if=a of=b",)),
+    "split": _file_change(
         "read write",
         "-a= -b= -C= -d -l= -n= -x --filter= --numeric-suffixes?",
         asks=("split -l 10 x", "split --filter=sh x"),
     ),
-    "csplit": _acts(
+    "csplit": _file_change(
         "read text*", "-f= -k -n= -s -z -b=", "writes pieces of a file", asks=("csplit x 10",)
     ),
-    "patch": _acts(
+    "patch": _file_change(
         "write read",
         "-p= -i=read -o=write -R -N -s -d=cd --dry-run -b -E",
         asks=("patch -p1 < x.diff",),
     ),
-    "tar": _acts(
+    "tar": _file_change(
         "text*",
         "-c -x -t -r -u -z -j -J -v -k -p -P -O -h -f= -C=write --exclude= --list --extract "
         "--create --gzip --verbose --strip-components= --directory=write --file= -a",
@@ -345,8 +345,8 @@ TABLE |= {
             "tar --checkpoint=1 --checkpoint-action=exec=x cf a b",
         ),
     ),
-    "zip": _acts("write read*", "-r -q -9 -u -m -j -x= -T", asks=("zip -r a.zip src",)),
-    "unzip": _acts(
+    "zip": _file_change("write read*", "-r -q -9 -u -m -j -x= -T", asks=("zip -r a.zip src",)),
+    "unzip": _file_change(
         "read text*",
         "-o -n -q -l -v -t -p -j -d=write -x=",
         check=checks.unzip,
@@ -360,43 +360,49 @@ TABLE |= {
             "unzip -l -d /etc a.zip",
         ),
     ),
-    "gzip": _acts("write*", "-d -k -f -c -r -l -t -v -9 -1", asks=("gzip x",)),
-    "gunzip": _acts("write*", "-k -f -c -r", asks=("gunzip x.gz",)),
-    "bzip2": _acts("write*", "-d -k -f -c", asks=("bzip2 x",)),
-    "xz": _acts("write*", "-d -k -f -c -T= -9", asks=("xz x",)),
-    "zstd": _acts("write*", "-d -k -f -c -o=write -T= -19", asks=("zstd x",)),
-    "7z": _acts("text*", "", "packs or unpacks files", asks=("7z x a.7z",)),
-    "rename": _acts("text write*", "", asks=("rename s/a/b/ x",)),
-    "ed": _acts("write", "-s", asks=("ed x",)),
-    "ex": _acts("write*", "-s -c=", asks=("ex x",)),
-    "vi": _acts("write*", "-e -s -c=", asks=("vi x",)),
-    "vim": _acts("write*", "-e -s -c= -u=", asks=("vim x",)),
-    "nano": _acts("write*", "", asks=("nano x",)),
-    "emacs": _acts("write*", "--batch --eval= -Q", asks=("emacs x",)),
-    "code": _acts("read*", "-n -r -w -g -d", "opens an editor", asks=("code .", "code --goto x")),
-    "less": _acts("read*", "-N -S -R -F -X", "may run other programs", asks=("less README.md",)),
-    "more": _acts("read*", "", "may run other programs", asks=("more README.md",)),
-    "man": _acts("text*", "", "may run other programs", asks=("man ls", "man -P ./x ls")),
-    "info": _acts("text*", "", "may run other programs", asks=("info ls",)),
-    "kill": _acts("text*", "", "ends a process", asks=("kill 123", "kill -9 123")),
-    "pkill": _acts("text*", "", "ends processes", asks=("pkill node",)),
-    "killall": _acts("text*", "", "ends processes", asks=("killall node",)),
-    "crontab": _acts("text*", "", "what runs at set times", asks=("crontab -l",)),
-    "systemctl": _acts("text*", "", "services of the machine", asks=("systemctl status x",)),
-    "sqlite3": _acts(
+    "gzip": _file_change("write*", "-d -k -f -c -r -l -t -v -9 -1", asks=("gzip x",)),
+    "gunzip": _file_change("write*", "-k -f -c -r", asks=("gunzip x.gz",)),
+    "bzip2": _file_change("write*", "-d -k -f -c", asks=("bzip2 x",)),
+    "xz": _file_change("write*", "-d -k -f -c -T= -9", asks=("xz x",)),
+    "zstd": _file_change("write*", "-d -k -f -c -o=write -T= -19", asks=("zstd x",)),
+    "7z": _file_change("text*", "", "packs or unpacks files", asks=("7z x a.7z",)),
+    "rename": _file_change("text write*", "", asks=("rename s/a/b/ x",)),
+    "ed": _file_change("write", "-s", asks=("ed x",)),
+    "ex": _file_change("write*", "-s -c=", asks=("ex x",)),
+    "vi": _file_change("write*", "-e -s -c=", asks=("vi x",)),
+    "vim": _file_change("write*", "-e -s -c= -u=", asks=("vim x",)),
+    "nano": _file_change("write*", "", asks=("nano x",)),
+    "emacs": _file_change("write*", "--batch --eval= -Q", asks=("emacs x",)),
+    "code": _file_change(
+        "read*", "-n -r -w -g -d", "opens an editor", asks=("code .", "code --goto x")
+    ),
+    "less": _file_change(
+        "read*", "-N -S -R -F -X", "may run other programs", asks=("less README.md",)
+    ),
+    "more": _file_change("read*", "", "may run other programs", asks=("more README.md",)),
+    "man": _file_change("text*", "", "may run other programs", asks=("man ls", "man -P ./x ls")),
+    "info": _file_change("text*", "", "may run other programs", asks=("info ls",)),
+    "kill": _file_change("text*", "", "ends a process", asks=("kill 123", "kill -9 123")),
+    "pkill": _file_change("text*", "", "ends processes", asks=("pkill node",)),
+    "killall": _file_change("text*", "", "ends processes", asks=("killall node",)),
+    "crontab": _file_change("text*", "", "what runs at set times", asks=("crontab -l",)),
+    "systemctl": _file_change("text*", "", "services of the machine", asks=("systemctl status x",)),
+    "sqlite3": _file_change(
         "write text*", "-header -json -csv -readonly", "runs SQL", asks=("sqlite3 x.db .tables",)
     ),
-    "psql": _acts("text*", "", "runs SQL", asks=("psql -c 'select 1'",)),
-    "mysql": _acts("text*", "", "runs SQL", asks=("mysql -e 'select 1'",)),
-    "xargs": _acts(
+    "psql": _file_change("text*", "", "runs SQL", asks=("psql -c 'select 1'",)),
+    "mysql": _file_change("text*", "", "runs SQL", asks=("mysql -e 'select 1'",)),
+    "xargs": _file_change(
         "text*",
         "",
         "runs words that it reads",
         asks=("xargs rm", "ls | xargs rm -f", "ls | xargs cat", "xargs"),
     ),
-    "su": _acts("text*", "", "runs as another user", asks=("su", "su -c ls", "su root")),
-    "sudo": _acts("text*", "", "runs as another user", asks=("sudo -l", "sudo ls", "sudo -i")),
-    "open": _acts("text*", "", "opens a program", asks=("open x",)),
-    "xdg-open": _acts("text*", "", "opens a program", asks=("xdg-open x",)),
+    "su": _file_change("text*", "", "runs as another user", asks=("su", "su -c ls", "su root")),
+    "sudo": _file_change(
+        "text*", "", "runs as another user", asks=("sudo -l", "sudo ls", "sudo -i")
+    ),
+    "open": _file_change("text*", "", "opens a program", asks=("open x",)),
+    "xdg-open": _file_change("text*", "", "opens a program", asks=("xdg-open x",)),
 }
-TABLE["unzip"] = replace(TABLE["unzip"], halts=True)  # later words are names in the archive
+TABLE["unzip"] = replace(TABLE["unzip"], flags_first=True)  # later words are names in the archive

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from bridle.command_analysis import checks
-from bridle.command_analysis.argv import Known
+from bridle.command_analysis.argv import Program
 
 _PS = (
     "-e -f -F -l -A -a -d -o= -p= -u= -U= -C= -g= -t= -x -H -w -N -L -T -j -y -M -q= --sort= "
@@ -11,8 +11,10 @@ _PS = (
 )
 
 TABLE = {
-    "pwd": Known("reads", "-P -L --logical --physical", runs=("pwd", "pwd -P"), asks=("pwd --x",)),
-    "date": Known(
+    "pwd": Program(
+        "reads", "-P -L --logical --physical", runs=("pwd", "pwd -P"), asks=("pwd --x",)
+    ),
+    "date": Program(
         "reads",
         "-u -d= -I? -R -r=read --date= --utc --universal --iso-8601? --rfc-3339= --rfc-email "
         "--reference=read --version",
@@ -21,57 +23,59 @@ TABLE = {
         runs=("date", "date -u +%Y-%m-%dT%H:%M:%SZ", "date -d yesterday +%s", "date -Iseconds"),
         asks=("date -s 2020-01-01", "date 010100002020", "date --set=x", "date -f /etc/passwd"),
     ),
-    "cal": Known("reads", "-3 -1 -m -y -j", "text*", runs=("cal",), asks=("cal --bogus",)),
-    "whoami": Known("reads", runs=("whoami",), asks=("whoami --bogus",)),
-    "id": Known(
+    "cal": Program("reads", "-3 -1 -m -y -j", "text*", runs=("cal",), asks=("cal --bogus",)),
+    "whoami": Program("reads", runs=("whoami",), asks=("whoami --bogus",)),
+    "id": Program(
         "reads",
         "-u -g -G -n -r -z -Z --user --group --groups --name --real --zero",
         "text*",
         runs=("id", "id -un"),
         asks=("id --bogus",),
     ),
-    "groups": Known("reads", "", "text*", runs=("groups",), asks=("groups --bogus",)),
-    "users": Known("reads", runs=("users",), asks=("users /etc/x",)),
-    "who": Known("reads", "-a -b -H -q -u", runs=("who",), asks=("who /var/log/wtmp",)),
-    "logname": Known("reads", runs=("logname",), asks=("logname x",)),
-    "uname": Known(
+    "groups": Program("reads", "", "text*", runs=("groups",), asks=("groups --bogus",)),
+    "users": Program("reads", runs=("users",), asks=("users /etc/x",)),
+    "who": Program("reads", "-a -b -H -q -u", runs=("who",), asks=("who /var/log/wtmp",)),
+    "logname": Program("reads", runs=("logname",), asks=("logname x",)),
+    "uname": Program(
         "reads",
         "-a -s -n -r -v -m -p -i -o --all --kernel-name --machine --kernel-release "
         "--operating-system --processor",
         runs=("uname -a", "uname -sm"),
         asks=("uname x",),
     ),
-    "arch": Known("reads", runs=("arch",), asks=("arch -x86_64 sh",)),
-    "nproc": Known("reads", "--all --ignore=", runs=("nproc", "nproc --all"), asks=("nproc x",)),
-    "hostname": Known(
+    "arch": Program("reads", runs=("arch",), asks=("arch -x86_64 sh",)),
+    "nproc": Program("reads", "--all --ignore=", runs=("nproc", "nproc --all"), asks=("nproc x",)),
+    "hostname": Program(
         "reads",
         "-s --short",
         runs=("hostname", "hostname -s"),
         asks=("hostname evil", "hostname -f", "hostname -F x"),
     ),
-    "uptime": Known("reads", "-p -s --pretty --since", runs=("uptime",), asks=("uptime x",)),
-    "free": Known(
+    "uptime": Program("reads", "-p -s --pretty --since", runs=("uptime",), asks=("uptime x",)),
+    "free": Program(
         "reads",
         "-b -k -m -g -h -t -w -l -c= -s= --human --mega --giga --total --wide",
         runs=("free -h",),
         asks=("free x",),
     ),
-    "lscpu": Known(
+    "lscpu": Program(
         "reads",
         "-e? -p? -J -a -b -c -x --json --extended? --parse?",
         runs=("lscpu",),
         asks=("lscpu -s /x",),
     ),
-    "lsblk": Known(
+    "lsblk": Program(
         "reads",
         "-a -f -l -m -n -o= -p -t -J -d --json",
         runs=("lsblk -f",),
         asks=("lsblk --bogus",),
     ),
-    "getconf": Known("reads", "-a", "text*", runs=("getconf PAGE_SIZE",), asks=("getconf -v x y",)),
-    "locale": Known("reads", "-a -m -k -c", "text*", runs=("locale -a",), asks=("locale --x",)),
-    "tty": Known("reads", "-s", runs=("tty",), asks=("tty x",)),
-    "ps": Known(
+    "getconf": Program(
+        "reads", "-a", "text*", runs=("getconf PAGE_SIZE",), asks=("getconf -v x y",)
+    ),
+    "locale": Program("reads", "-a -m -k -c", "text*", runs=("locale -a",), asks=("locale --x",)),
+    "tty": Program("reads", "-s", runs=("tty",), asks=("tty x",)),
+    "ps": Program(
         "reads",
         _PS,
         "text*",
@@ -79,61 +83,61 @@ TABLE = {
         runs=("ps aux", "ps -ef", "ps -o pid,cmd -p 1", "ps aux | grep python", "ps"),
         asks=("ps eww", "ps auxe", "ps --bogus", "ps e"),
     ),
-    "pgrep": Known(
+    "pgrep": Program(
         "reads",
         "-f -l -a -x -c -n -o -i -v -d= -u= -U= -g= -P= -t= --full --list-name",
         "text*",
         runs=("pgrep -fl python",),
         asks=("pgrep -F /x",),
     ),
-    "pidof": Known("reads", "-s -x", "text*", runs=("pidof python",), asks=("pidof --bogus x",)),
-    "pstree": Known(
+    "pidof": Program("reads", "-s -x", "text*", runs=("pidof python",), asks=("pidof --bogus x",)),
+    "pstree": Program(
         "reads", "-a -p -u -n -h -l -c -A", "text*", runs=("pstree -p",), asks=("pstree --bogus",)
     ),
-    "top": Known(
+    "top": Program(
         reason="may make a folder for its settings in the home folder",
         asks=("top", "top -b -n 1 | head -20", "top --help", "top --version"),
     ),
-    "ss": Known(
+    "ss": Program(
         "reads",
         "-t -u -l -n -p -a -s -4 -6 -x -e -o -m -i -H -w",
         runs=("ss -tlnp",),
         asks=("ss -K dst x", "ss -r", "ss -D out"),
     ),
-    "which": Known(
+    "which": Program(
         "reads", "-a -s --all", "text*", runs=("which python3 node",), asks=("which --bogus x",)
     ),
-    "whereis": Known(
+    "whereis": Program(
         "reads", "-b -m -s -u -l", "text*", runs=("whereis python3",), asks=("whereis -B /x -f y",)
     ),
-    "env": Known(
+    "env": Program(
         "reads",
         "-0 --null",
         runs=("env", "env | sort", "env | grep LANG"),
         asks=("env -S 'ls'", "env PATH=/x ls", "env --split-string='ls -l'"),
     ),
-    "printenv": Known(
+    "printenv": Program(
         "reads", "-0 --null", "text*", runs=("printenv LANG",), asks=("printenv --bogus",)
     ),
-    "sleep": Known("reads", "", "text*", runs=("sleep 1",), asks=("sleep --bogus",)),
-    "seq": Known(
+    "sleep": Program("reads", "", "text*", runs=("sleep 1",), asks=("sleep --bogus",)),
+    "seq": Program(
         "reads",
         "-s= -f= -w -# --separator= --format= --equal-width",
         "text*",
         runs=("seq 1 10", "seq -w 5"),
         asks=("seq --bogus 1",),
     ),
-    "expr": Known("reads", "*", "text*", runs=("expr 1 + 2",)),
-    "factor": Known("reads", "", "text*", runs=("factor 12",), asks=("factor --bogus",)),
-    "numfmt": Known(
+    "expr": Program("reads", "*", "text*", runs=("expr 1 + 2",)),
+    "factor": Program("reads", "", "text*", runs=("factor 12",), asks=("factor --bogus",)),
+    "numfmt": Program(
         "reads",
         "--to= --from= --suffix= --field= -d= --padding= --format=",
         "text*",
         runs=("numfmt --to=iec 123456",),
         asks=("numfmt --bogus 1",),
     ),
-    "sw_vers": Known("reads", runs=("sw_vers",), asks=("sw_vers x",)),
-    "lsb_release": Known(
+    "sw_vers": Program("reads", runs=("sw_vers",), asks=("sw_vers x",)),
+    "lsb_release": Program(
         "reads", "-a -s -d -r -c -i", runs=("lsb_release -a",), asks=("lsb_release x",)
     ),
 }
@@ -165,15 +169,17 @@ _WGET = (
 )
 
 
-def _net(operands: str, flags: str = "", reason: str = "", asks: tuple[str, ...] = ()) -> Known:
-    return Known("changes", flags, operands, reason, (), asks, network=True)
+def _net(operands: str, flags: str = "", reason: str = "", asks: tuple[str, ...] = ()) -> Program:
+    return Program("changes", flags, operands, reason, (), asks, network=True)
 
 
-def _lookup(flags: str, *asks: str) -> Known:
-    return Known("changes", flags, "lookup*", "", (), asks, alone="-V", network=True)
+def _lookup(flags: str, *asks: str) -> Program:
+    return Program("changes", flags, "lookup*", "", (), asks, harmless_alone="-V", network=True)
 
 
-_DIGEST = Known("reads", "-sha1 -sha256 -sha384 -sha512 -md5 -r -hex -c", "read*", single=True)
+_DIGEST = Program(
+    "reads", "-sha1 -sha256 -sha384 -sha512 -md5 -r -hex -c", "read*", single_dash=True
+)
 
 TABLE |= {
     "curl": _net(
@@ -209,11 +215,11 @@ TABLE |= {
     "netcat": _net("host text*", "-l -v -z -p=", asks=("netcat x 80",)),
     "socat": _net("text*", "", _NET, asks=("socat - tcp:x:80",)),
     "telnet": _net("host text*", "", asks=("telnet x 80",)),
-    "openssl": Known(
+    "openssl": Program(
         "changes",
-        verbs={
-            "rand": Known("reads", "-hex -base64 -out=write", "n", single=True),
-            "version": Known("reads", "-a -v -b -o -f -p -d", single=True),
+        subcommands={
+            "rand": Program("reads", "-hex -base64 -out=write", "n", single_dash=True),
+            "version": Program("reads", "-a -v -b -o -f -p -d", single_dash=True),
             **dict.fromkeys(("dgst", "sha1", "sha256", "sha384", "sha512", "md5"), _DIGEST),
             **dict.fromkeys(("s_client", "s_server", "s_time", "ocsp"), _net("text*", "", _NET)),
         },
@@ -276,19 +282,19 @@ _LOCAL = ("ssh-keygen", "ssh-add", "gpg", "docker", "docker-compose", "podman", 
 for _name in (*_LOCAL, "iptables", "mail", "sendmail"):
     TABLE[_name] = replace(TABLE[_name], network=False)
 for _name in ("curl", "wget", "rsync", "docker", "podman", "docker-compose"):
-    TABLE[_name] = replace(TABLE[_name], alone="--version", runs=(f"{_name} --version",))
-TABLE["ssh"] = replace(TABLE["ssh"], alone="-V", runs=("ssh -V",))
+    TABLE[_name] = replace(TABLE[_name], harmless_alone="--version", runs=(f"{_name} --version",))
+TABLE["ssh"] = replace(TABLE["ssh"], harmless_alone="-V", runs=("ssh -V",))
 
 
 _LATER = "changes what later commands do"
 
 
-def _asks(*lines: str) -> Known:
-    return Known(reason=_LATER, operands="text*", asks=lines)
+def _later_change(*lines: str) -> Program:
+    return Program(reason=_LATER, operands="text*", asks=lines)
 
 
 SHELL = {
-    "cd": Known(
+    "cd": Program(
         "reads",
         "-P -L -e",
         "goto",
@@ -315,7 +321,7 @@ SHELL = {
             "timeout 5 cd src && ls",
         ),
     ),
-    "echo": Known(
+    "echo": Program(
         "reads",
         "*",
         "text*",
@@ -336,7 +342,7 @@ SHELL = {
             "echo hi >> /etc/hosts",
         ),
     ),
-    "printf": Known(
+    "printf": Program(
         "reads",
         "",
         "text*",
@@ -344,10 +350,10 @@ SHELL = {
         runs=("printf '%s\\n' a b",),
         asks=("printf -v x y", "printf %n x", "printf '%5n' x"),
     ),
-    "true": Known("reads", "*", "text*", runs=("true", "ls || true")),
-    "false": Known("reads", "*", "text*", runs=("false || echo no",)),
-    ":": Known("reads", "*", "text*", runs=(": ok",)),
-    "test": Known(
+    "true": Program("reads", "*", "text*", runs=("true", "ls || true")),
+    "false": Program("reads", "*", "text*", runs=("false || echo no",)),
+    ":": Program("reads", "*", "text*", runs=(": ok",)),
+    "test": Program(
         "reads",
         "*",
         "text*",
@@ -355,7 +361,7 @@ SHELL = {
         runs=("test -f README.md && echo yes", "test 1 -lt 2", "test -d src -a -e x"),
         asks=("test -v 'a[$(id)]'", "test -f /etc/shadow", "test -R x"),
     ),
-    "[": Known(
+    "[": Program(
         "reads",
         "*",
         "text*",
@@ -363,21 +369,21 @@ SHELL = {
         runs=("[ -d src ] && ls src", "[ a = b ] || echo no", "[ -z '' ]"),
         asks=("[ -e /etc/shadow ]", "[ -v x ]"),
     ),
-    "type": Known("reads", "-a -t -p -P -f", "text*", runs=("type -a ls",), asks=("type --x y",)),
-    "command": Known(
+    "type": Program("reads", "-a -t -p -P -f", "text*", runs=("type -a ls",), asks=("type --x y",)),
+    "command": Program(
         "reads",
         "-v -V -p",
         "text*",
-        needs="-v -V",
+        required_flags="-v -V",
         runs=("command -v node", "command -V ls", "command ls"),
         asks=("command -x ls", "command rm x"),
     ),
-    "exit": Known("reads", "", "text", runs=("ls || exit 1",), asks=("exit --x",)),
-    "return": Known("reads", "", "text"),
-    "wait": Known("reads", "", "text*", runs=("sleep 1 & wait",), asks=("wait -p x",)),
-    "jobs": Known("reads", "-l -p -r -s", runs=("jobs -l",), asks=("jobs -x ls",)),
-    "times": Known("reads"),
-    "set": Known(
+    "exit": Program("reads", "", "text", runs=("ls || exit 1",), asks=("exit --x",)),
+    "return": Program("reads", "", "text"),
+    "wait": Program("reads", "", "text*", runs=("sleep 1 & wait",), asks=("wait -p x",)),
+    "jobs": Program("reads", "-l -p -r -s", runs=("jobs -l",), asks=("jobs -x ls",)),
+    "times": Program("reads"),
+    "set": Program(
         "reads",
         "-e -u -x -o=",
         "text*",
@@ -385,7 +391,7 @@ SHELL = {
         runs=("set -e", "set -euo pipefail && ls", "set -x"),
         asks=("nohup set -e", "set -- a b", "set -o vi", "set +e", "set -a", "set -f", "set"),
     ),
-    "export": Known(
+    "export": Program(
         "reads",
         "",
         "text*",
@@ -402,7 +408,7 @@ SHELL = {
             "stdbuf -oL export CI=1",
         ),
     ),
-    "declare": Known(
+    "declare": Program(
         "reads",
         "",
         "text*",
@@ -410,30 +416,30 @@ SHELL = {
         runs=("declare LANG=C",),
         asks=("declare -x PATH=x", "declare -f", "declare a[0]=x"),
     ),
-    "readonly": Known("reads", "", "text*", check=checks.assignments, asks=("readonly PATH=x",)),
-    "local": Known("reads", "", "text*", check=checks.assignments, asks=("local PATH=x",)),
-    "typeset": Known("reads", "", "text*", check=checks.assignments, asks=("typeset PATH=x",)),
-    "alias": _asks("alias ls=rm", "alias ls='rm -rf x'; ls"),
-    "unalias": _asks("unalias ls"),
-    "unset": _asks("unset PATH"),
-    "shopt": _asks("shopt -s expand_aliases"),
-    "trap": _asks("trap 'rm x' EXIT"),
-    "hash": _asks("hash -p /x ls"),
-    "enable": _asks("enable -f ./x.so ls"),
-    "bind": _asks("bind -x x"),
-    "complete": _asks("complete -C x ls"),
-    "ulimit": _asks("ulimit -c 0"),
-    "umask": _asks("umask 000"),
-    "read": _asks("read x"),
-    "mapfile": _asks("mapfile -C ls -c 1 x"),
-    "readarray": _asks("readarray x"),
-    "getopts": _asks("getopts ab x"),
-    "let": _asks("let x=1"),
-    "pushd": _asks("pushd src"),
-    "popd": _asks("popd"),
-    "dirs": _asks("dirs -c"),
-    "exec": _asks("exec 3<>/x", "exec > out", "exec -a x rm x"),
-    "eval": Known(
+    "readonly": Program("reads", "", "text*", check=checks.assignments, asks=("readonly PATH=x",)),
+    "local": Program("reads", "", "text*", check=checks.assignments, asks=("local PATH=x",)),
+    "typeset": Program("reads", "", "text*", check=checks.assignments, asks=("typeset PATH=x",)),
+    "alias": _later_change("alias ls=rm", "alias ls='rm -rf x'; ls"),
+    "unalias": _later_change("unalias ls"),
+    "unset": _later_change("unset PATH"),
+    "shopt": _later_change("shopt -s expand_aliases"),
+    "trap": _later_change("trap 'rm x' EXIT"),
+    "hash": _later_change("hash -p /x ls"),
+    "enable": _later_change("enable -f ./x.so ls"),
+    "bind": _later_change("bind -x x"),
+    "complete": _later_change("complete -C x ls"),
+    "ulimit": _later_change("ulimit -c 0"),
+    "umask": _later_change("umask 000"),
+    "read": _later_change("read x"),
+    "mapfile": _later_change("mapfile -C ls -c 1 x"),
+    "readarray": _later_change("readarray x"),
+    "getopts": _later_change("getopts ab x"),
+    "let": _later_change("let x=1"),
+    "pushd": _later_change("pushd src"),
+    "popd": _later_change("popd"),
+    "dirs": _later_change("dirs -c"),
+    "exec": _later_change("exec 3<>/x", "exec > out", "exec -a x rm x"),
+    "eval": Program(
         "reads",
         "",
         "",
@@ -455,19 +461,19 @@ SHELL = {
             r"\time eval ls",
         ),
     ),
-    "source": Known(operands="run text*", asks=("source ./env.sh", "source .venv/bin/activate")),
-    ".": Known(operands="run text*", asks=(". ./env.sh",)),
-    "history": _asks("history -c", "history"),
-    "fc": _asks("fc -s"),
-    "fg": _asks("fg"),
-    "bg": _asks("bg"),
-    "disown": _asks("disown"),
-    "suspend": _asks("suspend"),
-    "logout": _asks("logout"),
-    "builtin": _asks("builtin rm"),
-    "coproc": _asks("coproc ls"),
+    "source": Program(operands="run text*", asks=("source ./env.sh", "source .venv/bin/activate")),
+    ".": Program(operands="run text*", asks=(". ./env.sh",)),
+    "history": _later_change("history -c", "history"),
+    "fc": _later_change("fc -s"),
+    "fg": _later_change("fg"),
+    "bg": _later_change("bg"),
+    "disown": _later_change("disown"),
+    "suspend": _later_change("suspend"),
+    "logout": _later_change("logout"),
+    "builtin": _later_change("builtin rm"),
+    "coproc": _later_change("coproc ls"),
 }
 # The scripts of a virtual environment are the workspace's own code, like the tests that follow.
-ACTIVATION = Known("builds", "", "work", "runs the workspace's own code")
+ACTIVATION = Program("builds", "", "work", "runs the workspace's own code")
 BUILTINS = frozenset(SHELL) - {"echo", "printf", "true", "false", "test", "["}  # programs as well
 TABLE |= SHELL

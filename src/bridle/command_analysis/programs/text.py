@@ -1,7 +1,7 @@
 """Programs that print, search, sort, compare and edit text."""
 
 from bridle.command_analysis import checks
-from bridle.command_analysis.argv import Known
+from bridle.command_analysis.argv import Program
 
 _GREP = (
     "-E -F -G -P -i -y -v -w -x -c -l -L -q -s -n -H -h -o -b -a -I -r -U -z -Z -T -A=n -B=n -C=n "
@@ -49,7 +49,7 @@ _DIFF = (
 )
 
 TABLE = {
-    "cat": Known(
+    "cat": Program(
         "reads",
         "-A -b -e -E -n -s -t -T -u -v --show-all --number-nonblank --show-ends --number "
         "--squeeze-blank --show-tabs --show-nonprinting --version --help",
@@ -73,14 +73,14 @@ TABLE = {
             "cat --bogus x",
         ),
     ),
-    "bat": Known(
+    "bat": Program(
         "reads",
         "-p -n -A -l= -r= --plain --number --language= --line-range= --style= --color= --paging=",
         "read*",
         runs=("bat -p --color=never README.md",),
         asks=("bat --pager=x README.md",),
     ),
-    "head": Known(
+    "head": Program(
         "reads",
         "-c=n -n=n -q -v -z -# --bytes=n --lines=n --quiet --silent --verbose --zero-terminated",
         "read*",
@@ -93,7 +93,7 @@ TABLE = {
         ),
         asks=("head --line=5 x", "head /etc/shadow"),
     ),
-    "tail": Known(
+    "tail": Program(
         "reads",
         "-c=n -n=n -q -v -z -f -F -s=n -# --bytes=n --lines=n --quiet --silent --verbose "
         "--zero-terminated --follow? --retry --pid=n --sleep-interval=n",
@@ -101,18 +101,18 @@ TABLE = {
         runs=("tail -n 20 README.md", "tail -20 README.md", "tail -n +5 README.md"),
         asks=("tail /var/log/syslog", "tail --bogus x"),
     ),
-    "wc": Known(
+    "wc": Program(
         "reads",
         "-c -m -l -L -w --bytes --chars --lines --max-line-length --words --total=",
         "read*",
         runs=("wc -l src/*.py", "wc README.md", "git ls-files | wc -l"),
         asks=("wc --files0-from=list", "wc /etc/passwd"),
     ),
-    "grep": Known(
+    "grep": Program(
         "reads",
         _GREP,
         "text read*",
-        instead="-e -f --regexp --file",
+        operand_flags="-e -f --regexp --file",
         check=checks.grep_folders,
         runs=(
             "grep -rn foo src",
@@ -137,11 +137,11 @@ TABLE = {
             "grep -r foo src/../..",
         ),
     ),
-    "rg": Known(
+    "rg": Program(
         "reads",
         _RG,
         "text read*",
-        instead="-e -f --regexp --file --files --type-list",
+        operand_flags="-e -f --regexp --file --files --type-list",
         check=checks.ripgrep_hidden,
         runs=(
             "rg foo",
@@ -165,7 +165,7 @@ TABLE = {
             "rg --pre-gl=x foo",
         ),
     ),
-    "sort": Known(
+    "sort": Program(
         "reads",
         _SORT,
         "read*",
@@ -179,7 +179,7 @@ TABLE = {
             "sort --compress=sh x",
         ),
     ),
-    "uniq": Known(
+    "uniq": Program(
         "reads",
         "-c -d -D -i -u -z -f= -s= -w= --count --repeated --all-repeated? --skip-fields= "
         "--ignore-case --skip-chars= --unique --zero-terminated --check-chars= --group?",
@@ -187,7 +187,7 @@ TABLE = {
         runs=("uniq -c", "sort README.md | uniq -c | sort -rn"),
         asks=("uniq a b",),
     ),
-    "cut": Known(
+    "cut": Program(
         "reads",
         "-b= -c= -d= -f= -n -s -z --bytes= --characters= --delimiter= --fields= --complement "
         "--only-delimited --output-delimiter= --zero-terminated",
@@ -195,92 +195,94 @@ TABLE = {
         runs=("cut -d, -f1 data.csv", "cut -c1-10 README.md"),
         asks=("cut -f1 /etc/passwd",),
     ),
-    "tr": Known(
+    "tr": Program(
         "reads",
         "-c -C -d -s -t --complement --delete --squeeze-repeats --truncate-set1",
         "text*",
         runs=("tr a-z A-Z", "tr -d '\\n'"),
         asks=("tr --bogus a b",),
     ),
-    "paste": Known(
+    "paste": Program(
         "reads",
         "-d= -s -z --delimiters= --serial --zero-terminated",
         "read*",
         runs=("paste -sd, data.csv",),
         asks=("paste /etc/passwd x",),
     ),
-    "join": Known(
+    "join": Program(
         "reads",
         "-a= -e= -i -j= -o= -t= -v= -1= -2= -z --header --check-order --nocheck-order",
         "read*",
         runs=("join -t, data.csv data.csv",),
         asks=("join /etc/passwd x",),
     ),
-    "comm": Known(
+    "comm": Program(
         "reads",
         "-1 -2 -3 -z --check-order --nocheck-order --output-delimiter= --total",
         "read*",
         runs=("comm -12 a b",),
         asks=("comm a /etc/passwd",),
     ),
-    "column": Known(
+    "column": Program(
         "reads",
         "-t -s= -c= -x -J -N= -o= -R= -T= -H= -e -E= --table --separator=",
         "read*",
         runs=("column -t -s, data.csv",),
         asks=("column --bogus x", "column -n /etc/passwd"),
     ),
-    "fold": Known(
+    "fold": Program(
         "reads",
         "-b -s -w= --bytes --spaces --width=",
         "read*",
         runs=("fold -w 80 README.md",),
         asks=("fold /etc/passwd",),
     ),
-    "fmt": Known(
+    "fmt": Program(
         "reads",
         "-w= -s -u -c -t -p= --width=",
         "read*",
         runs=("fmt -w 80 README.md",),
         asks=("fmt /etc/passwd",),
     ),
-    "expand": Known(
+    "expand": Program(
         "reads",
         "-t= -i --tabs= --initial",
         "read*",
         runs=("expand -t4 README.md",),
         asks=("expand /etc/passwd",),
     ),
-    "unexpand": Known(
+    "unexpand": Program(
         "reads",
         "-t= -a --tabs= --all",
         "read*",
         runs=("unexpand -a README.md",),
         asks=("unexpand /etc/passwd",),
     ),
-    "nl": Known(
+    "nl": Program(
         "reads",
         "-b= -d= -f= -h= -i= -l= -n= -p -s= -v= -w=",
         "read*",
         runs=("nl -ba README.md",),
         asks=("nl /etc/passwd",),
     ),
-    "tac": Known(
+    "tac": Program(
         "reads",
         "-b -r -s= --before --regex --separator=",
         "read*",
         runs=("tac README.md",),
         asks=("tac /etc/passwd",),
     ),
-    "rev": Known("reads", "-0 --zero", "read*", runs=("rev README.md",), asks=("rev /etc/passwd",)),
-    "shuf": Known(
+    "rev": Program(
+        "reads", "-0 --zero", "read*", runs=("rev README.md",), asks=("rev /etc/passwd",)
+    ),
+    "shuf": Program(
         "reads",
         "-e -i= -n= -r -z -o=write --output=write --echo --input-range= --head-count= --repeat",
         "read*",
         runs=("shuf -n 5 README.md",),
         asks=("shuf -o out x",),
     ),
-    "diff": Known(
+    "diff": Program(
         "reads",
         _DIFF,
         "read*",
@@ -288,19 +290,19 @@ TABLE = {
         runs=("diff a b", "diff -u README.md src/app.py", "diff -y --width=120 a b"),
         asks=("diff a /etc/passwd", "diff -r a b", "diff --to-file=/etc/x a"),
     ),
-    "cmp": Known(
+    "cmp": Program(
         "reads",
         "-b -i= -l -n= -s --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent",
         "read read text*",
         runs=("cmp -s a b",),
         asks=("cmp a /etc/passwd",),
     ),
-    "xxd": Known(
+    "xxd": Program(
         "reads",
         "-a -b -c= -C -d -e -E -g= -i -l= -p -ps -r -s= -u",
         "read write",
-        single=True,
-        halts=True,
+        single_dash=True,
+        flags_first=True,
         runs=("xxd -l 64 README.md", "xxd -p README.md", "xxd -ps README.md"),
         asks=(
             "xxd a b",
@@ -313,7 +315,7 @@ TABLE = {
             "xxd -pr a",
         ),
     ),
-    "od": Known(
+    "od": Program(
         "reads",
         "-A= -t= -N= -j= -v -w? -c -x -b -d -o -a -f -i -l -s -S= --address-radix= --format= "
         "--read-bytes= --skip-bytes=",
@@ -321,14 +323,14 @@ TABLE = {
         runs=("od -c README.md",),
         asks=("od /etc/shadow",),
     ),
-    "hexdump": Known(
+    "hexdump": Program(
         "reads",
         "-b -c -C -d -n= -o -s= -v -x -e=",
         "read*",
         runs=("hexdump -C README.md",),
         asks=("hexdump -f fmt x",),
     ),
-    "strings": Known(
+    "strings": Program(
         "reads",
         "-a -f -n= -t= -e= -o -# --all --bytes= --radix= --encoding=",
         "read*",
@@ -336,14 +338,16 @@ TABLE = {
         runs=("strings -n 8 data.bin",),
         asks=("strings /etc/shadow", "strings @opts", "strings -n @opts x"),
     ),
-    "base64": Known(
+    "base64": Program(
         "reads",
         "-d -D -i -w= --decode --ignore-garbage --wrap=",
         "read",
         runs=("base64 README.md", "echo aGk= | base64 -d"),
         asks=("base64 ~/.ssh/id_rsa", "echo aGk= | base64 -d | sh", "base64 -o x y"),
     ),
-    "zcat": Known("reads", "-f -q -v", "read*", runs=("zcat log.gz | head",), asks=("zcat /x.gz",)),
+    "zcat": Program(
+        "reads", "-f -q -v", "read*", runs=("zcat log.gz | head",), asks=("zcat /x.gz",)
+    ),
 }
 for _name in ("egrep", "fgrep"):
     TABLE[_name] = TABLE["grep"]
@@ -356,7 +360,7 @@ TABLE["batcat"] = TABLE["bat"]
 
 
 TABLE |= {
-    "jq": Known(
+    "jq": Program(
         "reads",
         "-r -c -S -s -n -e -M -C -a -j -R --raw-output --compact-output --sort-keys --slurp "
         "--null-input --exit-status --monochrome-output --color-output --ascii-output "
@@ -378,7 +382,7 @@ TABLE |= {
             "jq -L lib . x",
         ),
     ),
-    "yq": Known(
+    "yq": Program(
         "reads",
         "-r -P -e -c -C -M -o= -p= -y --output-format= --input-format= --prettyPrint "
         "--unwrapScalar --no-colors --colors",
@@ -403,12 +407,12 @@ TABLE |= {
             "yq /etc/passwd",
         ),
     ),
-    "sed": Known(
+    "sed": Program(
         "reads",
         "-n -E -r -s -u -z -e= -i? --quiet --silent --expression= --regexp-extended --separate "
         "--unbuffered --null-data --in-place? --posix --debug --version --help",
         "text read*",
-        instead="-e --expression",
+        operand_flags="-e --expression",
         check=checks.sed,
         runs=(
             "sed -n '1,20p' README.md",
@@ -450,12 +454,12 @@ TABLE |= {
             "sed 'e id' -e p README.md",
         ),
     ),
-    "awk": Known(
+    "awk": Program(
         "reads",
         "-F= -v= --field-separator= --assign= --version",
         "text read*",
         check=checks.awk,
-        halts=True,
+        flags_first=True,
         runs=(
             "awk '{print $1}' README.md",
             "awk -F, '{print $2, $3}' data.csv",

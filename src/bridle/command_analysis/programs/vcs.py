@@ -1,7 +1,7 @@
 """git: the verbs that only look, where the configuration cannot run programs; and the others."""
 
 from bridle.command_analysis import checks
-from bridle.command_analysis.argv import Check, Known
+from bridle.command_analysis.argv import Check, Program
 
 _REVS = (
     "-n= -# --max-count= --skip= --since= --after= --until= --before= --author= --committer= "
@@ -29,22 +29,31 @@ _DIFFS = (
     "--binary --check --cached --staged --merge-base -m -c --cc --combined-all-paths "
     "--no-indent-heuristic -t -r --root --no-commit-id --stdin"
 )
-_LOOK = f"{_REVS} {_DIFFS}"
+_LOG_FLAGS = f"{_REVS} {_DIFFS}"
 
 
-def _looks(
+def _reader(
     flags: str,
     operands: str = "rev*",
     *,
     check: Check | None = None,
-    needs: str = "",
-    instead: str = "",
-) -> Known:
-    return Known("reads", flags, operands, check=check, needs=needs, instead=instead)
+    required_flags: str = "",
+    operand_flags: str = "",
+) -> Program:
+    return Program(
+        "reads",
+        flags,
+        operands,
+        check=check,
+        required_flags=required_flags,
+        operand_flags=operand_flags,
+    )
 
 
-def _acts(reason: str, operands: str = "text*", flags: str = "", *, network: bool = False) -> Known:
-    return Known("changes", flags, operands, reason, network=network)
+def _change(
+    reason: str, operands: str = "text*", flags: str = "", *, network: bool = False
+) -> Program:
+    return Program("changes", flags, operands, reason, network=network)
 
 
 _NET = "goes out over the network"
@@ -52,60 +61,60 @@ _WORK = "changes files of the working tree"
 _HISTORY = "changes the history of the repository"
 
 _VERBS = {
-    "status": _looks(
+    "status": _reader(
         "-s -b -u? -z -v --short --branch --porcelain? --long --verbose --untracked-files? "
         "--ignored? --ignore-submodules? --column? --no-column --ahead-behind --no-ahead-behind "
         "--renames --no-renames --find-renames? --show-stash"
     ),
-    "log": _looks(
-        _LOOK,
+    "log": _reader(
+        _LOG_FLAGS,
         check=checks.git_format,
     ),
-    "whatchanged": _looks(
-        _LOOK,
+    "whatchanged": _reader(
+        _LOG_FLAGS,
         check=checks.git_format,
     ),
-    "shortlog": _looks(
+    "shortlog": _reader(
         f"{_REVS} -s -n -e -c -w? --summary --numbered --email --group=", check=checks.git_format
     ),
-    "diff": _looks(_DIFFS),
-    "show": _looks(
-        _LOOK,
+    "diff": _reader(_DIFFS),
+    "show": _reader(
+        _LOG_FLAGS,
         check=checks.git_format,
     ),
-    "diff-tree": _looks(
-        _LOOK,
+    "diff-tree": _reader(
+        _LOG_FLAGS,
         check=checks.git_format,
     ),
-    "diff-index": _looks(_DIFFS),
-    "diff-files": _looks(_DIFFS),
-    "range-diff": _looks(_DIFFS),
-    "rev-list": _looks(
-        _LOOK + " --objects --disk-usage? --header --timestamp", check=checks.git_format
+    "diff-index": _reader(_DIFFS),
+    "diff-files": _reader(_DIFFS),
+    "range-diff": _reader(_DIFFS),
+    "rev-list": _reader(
+        _LOG_FLAGS + " --objects --disk-usage? --header --timestamp", check=checks.git_format
     ),
-    "rev-parse": _looks(
+    "rev-parse": _reader(
         "--show-toplevel --git-dir --abbrev-ref? --short? --verify -q --quiet "
         "--is-inside-work-tree --is-inside-git-dir --is-bare-repository --show-prefix --show-cdup "
         "--absolute-git-dir --git-common-dir --symbolic --symbolic-full-name --all --branches? "
         "--tags? --remotes? --show-superproject-working-tree --is-shallow-repository --sq --not "
         "--flags --no-flags --revs-only --no-revs --default="
     ),
-    "blame": _looks(
+    "blame": _reader(
         "-L= -l -t -s -e -w -M? -C? -f -n -p -c -b --root --show-stats --show-name --show-number "
         "--show-email --porcelain --line-porcelain --incremental --since= --date= --abbrev= "
         "--ignore-rev= --reverse --first-parent --color-lines --color-by-age"
     ),
-    "annotate": _looks("-L= -l -t -s -e -w"),
-    "ls-files": _looks(
+    "annotate": _reader("-L= -l -t -s -e -w"),
+    "ls-files": _reader(
         "-c -d -m -o -i -s -u -k -t -v -f -z -x= --cached --deleted --modified --others --ignored "
         "--stage --directory --no-empty-directory --unmerged --killed --exclude= "
         "--exclude-standard --error-unmatch --full-name --abbrev? --eol --deduplicate --format="
     ),
-    "ls-tree": _looks(
+    "ls-tree": _reader(
         "-d -r -t -l -z --long --name-only --name-status --full-name --full-tree --abbrev? "
         "--object-only --format="
     ),
-    "grep": _looks(
+    "grep": _reader(
         "-i -v -w -x -n -c -l -L -h -H -o -q -E -F -G -P -e= -A= -B= -C= -W -p -I -a -z -r -m= -# "
         "--ignore-case --invert-match --word-regexp --line-number --count --files-with-matches "
         "--name-only --files-without-match --only-matching --quiet --extended-regexp "
@@ -114,96 +123,100 @@ _VERBS = {
         "--column --full-name --threads= --after-context= --before-context= --context= --null "
         "--max-count=",
         "text rev*",
-        instead="-e",
+        operand_flags="-e",
     ),
-    "cat-file": _looks(
+    "cat-file": _reader(
         "-p -t -s -e --batch-check? --batch-all-objects --unordered --follow-symlinks"
     ),
-    "describe": _looks(
+    "describe": _reader(
         "--all --tags --long --always --abbrev= --match= --exclude= --contains --exact-match "
         "--dirty? --broken? --candidates= --first-parent"
     ),
-    "name-rev": _looks("--tags --refs= --all --name-only --always"),
-    "merge-base": _looks("-a --all --octopus --is-ancestor --independent --fork-point"),
-    "for-each-ref": _looks(
+    "name-rev": _reader("--tags --refs= --all --name-only --always"),
+    "merge-base": _reader("-a --all --octopus --is-ancestor --independent --fork-point"),
+    "for-each-ref": _reader(
         "--count= --sort= --format= --points-at= --merged? --no-merged? --contains? "
         "--no-contains? --color? --ignore-case",
         check=checks.git_format,
     ),
-    "show-ref": _looks(
+    "show-ref": _reader(
         "--head --heads --branches --tags -d --dereference -s --hash? --verify -q --abbrev?"
     ),
-    "show-branch": _looks("-a -r --all --remotes --current --list --sha1-name"),
-    "cherry": _looks("-v --abbrev?"),
-    "count-objects": _looks("-v -H --verbose --human-readable", ""),
-    "check-ignore": _looks("-q -v -z -n --quiet --verbose --non-matching --no-index --stdin"),
-    "check-attr": _looks("-a --all --cached -z --stdin"),
-    "symbolic-ref": _looks("-q --short --quiet", check=checks.git_symbolic_ref),
-    "version": _looks("--build-options", ""),
-    "branch": _looks(
+    "show-branch": _reader("-a -r --all --remotes --current --list --sha1-name"),
+    "cherry": _reader("-v --abbrev?"),
+    "count-objects": _reader("-v -H --verbose --human-readable", ""),
+    "check-ignore": _reader("-q -v -z -n --quiet --verbose --non-matching --no-index --stdin"),
+    "check-attr": _reader("-a --all --cached -z --stdin"),
+    "symbolic-ref": _reader("-q --short --quiet", check=checks.git_symbolic_ref),
+    "version": _reader("--build-options", ""),
+    "branch": _reader(
         "-a -r -v -q -i --all --remotes --verbose --list --show-current --sort= --color? "
         "--no-color --column? --no-column --abbrev? --contains? --no-contains? --merged? "
         "--no-merged? --points-at= --format= --ignore-case",
-        needs="--list --contains --no-contains --merged --no-merged",
+        required_flags="--list --contains --no-contains --merged --no-merged",
         check=checks.git_format,
     ),
-    "tag": _looks(
+    "tag": _reader(
         "-l -n? -i --list --sort= --format= --contains? --no-contains? --merged? --no-merged? "
         "--points-at= --column? --color? --ignore-case",
-        needs="-l --list --contains --no-contains --merged --no-merged --points-at",
+        required_flags="-l --list --contains --no-contains --merged --no-merged --points-at",
         check=checks.git_format,
     ),
-    "remote": Known(
+    "remote": Program(
         "reads",
         "-v --verbose",
-        verbs={
-            "get-url": _looks("--all --push"),
-            "add": _acts("adds a remote to the repository"),
-            "show": _acts(_NET, network=True),
-            "update": _acts(_NET, network=True),
-            "prune": _acts(_NET, network=True),
+        subcommands={
+            "get-url": _reader("--all --push"),
+            "add": _change("adds a remote to the repository"),
+            "show": _change(_NET, network=True),
+            "update": _change(_NET, network=True),
+            "prune": _change(_NET, network=True),
         },
     ),
-    "stash": Known(
+    "stash": Program(
         "changes",
         "",
         "text*",
         "puts changes aside",
-        verbs={
-            "list": _looks(
-                _LOOK,
+        subcommands={
+            "list": _reader(
+                _LOG_FLAGS,
                 check=checks.git_format,
             ),
-            "show": _looks(_DIFFS + " --include-untracked --only-untracked"),
+            "show": _reader(_DIFFS + " --include-untracked --only-untracked"),
         },
     ),
-    "worktree": Known("changes", verbs={"list": _looks("-v -z --porcelain --verbose", "")}),
-    "reflog": Known(
+    "worktree": Program(
+        "changes", subcommands={"list": _reader("-v -z --porcelain --verbose", "")}
+    ),
+    "reflog": Program(
         "reads",
-        _LOOK,
+        _LOG_FLAGS,
         "rev*",
         check=checks.git_format,
-        verbs={
-            "show": _looks(
-                _LOOK,
+        subcommands={
+            "show": _reader(
+                _LOG_FLAGS,
                 check=checks.git_format,
             ),
-            "exists": _looks(""),
-            "HEAD": _looks(
-                _LOOK,
+            "exists": _reader(""),
+            "HEAD": _reader(
+                _LOG_FLAGS,
                 check=checks.git_format,
             ),
         },
     ),
-    "notes": Known("changes", verbs={"list": _looks(""), "show": _looks("")}),
-    "bisect": Known("changes", reason=_WORK, verbs={"log": _looks(""), "view": _acts(_WORK)}),
-    "submodule": Known(
+    "notes": Program("changes", subcommands={"list": _reader(""), "show": _reader("")}),
+    "bisect": Program(
+        "changes", reason=_WORK, subcommands={"log": _reader(""), "view": _change(_WORK)}
+    ),
+    "submodule": Program(
         "changes",
         reason=_NET,
         network=True,
-        verbs={"update": _acts(_NET, network=True), "add": _acts(_NET, network=True)},
+        subcommands={"update": _change(_NET, network=True), "add": _change(_NET, network=True)},
     ),
-    "config": Known(
+    "config": Program(
         "reads",
         "-l --list --get --get-all --get-regexp --show-origin --show-scope --name-only -z --local "
         "--global --system --worktree --type= --bool --int --path --default= --null --includes "
@@ -211,41 +224,41 @@ _VERBS = {
         "text*",
         check=checks.git_config,
     ),
-    "add": _acts("puts changes into the index", "read*", "-A -u -v -n -f -p -N --all --update"),
-    "commit": _acts(
+    "add": _change("puts changes into the index", "read*", "-A -u -v -n -f -p -N --all --update"),
+    "commit": _change(
         "makes a commit",
         "read*",
         "-m= -a -v -s -n -q -F=read -C= -c= --message= --amend --all --no-edit --no-verify "
         "--signoff --allow-empty --author= --date= --fixup= --file=read",
     ),
-    "checkout": _acts(_WORK),
-    "switch": _acts(_WORK),
-    "restore": _acts(_WORK, "write*", "-s= -S -W -p -q --source= --staged --worktree"),
-    "reset": _acts("moves the branch, and with --hard throws changes away"),
-    "rm": _acts("deletes files", "write*", "-r -f -n -q --cached --force --ignore-unmatch"),
-    "mv": _acts("moves files", "write*", "-f -k -n -v"),
-    "clean": _acts("deletes files that git does not know"),
-    "merge": _acts(_HISTORY),
-    "rebase": _acts(_HISTORY),
-    "cherry-pick": _acts(_HISTORY),
-    "revert": _acts(_HISTORY),
-    "am": _acts(_HISTORY),
-    "filter-branch": _acts(_HISTORY),
-    "apply": _looks(
+    "checkout": _change(_WORK),
+    "switch": _change(_WORK),
+    "restore": _change(_WORK, "write*", "-s= -S -W -p -q --source= --staged --worktree"),
+    "reset": _change("moves the branch, and with --hard throws changes away"),
+    "rm": _change("deletes files", "write*", "-r -f -n -q --cached --force --ignore-unmatch"),
+    "mv": _change("moves files", "write*", "-f -k -n -v"),
+    "clean": _change("deletes files that git does not know"),
+    "merge": _change(_HISTORY),
+    "rebase": _change(_HISTORY),
+    "cherry-pick": _change(_HISTORY),
+    "revert": _change(_HISTORY),
+    "am": _change(_HISTORY),
+    "filter-branch": _change(_HISTORY),
+    "apply": _reader(
         "--check --stat --numstat --summary --index --cached -3 --3way -R --reverse -v -q -z "
         "--verbose --quiet -p= -C= --directory= --exclude= --include= --recount --apply --reject "
         "--unidiff-zero --whitespace= --ignore-whitespace --ignore-space-change --allow-empty",
         "read*",
         check=checks.git_apply,
     ),
-    "init": _acts("makes a repository", "write*"),
-    "gc": _acts("tidies the repository"),
-    "prune": _acts("tidies the repository"),
-    "fetch": _acts(_NET, network=True),
-    "pull": _acts(_NET, network=True),
-    "ls-remote": _acts(_NET, network=True),
-    "push": _acts("sends commits over the network", network=True),
-    "clone": _acts(
+    "init": _change("makes a repository", "write*"),
+    "gc": _change("tidies the repository"),
+    "prune": _change("tidies the repository"),
+    "fetch": _change(_NET, network=True),
+    "pull": _change(_NET, network=True),
+    "ls-remote": _change(_NET, network=True),
+    "push": _change("sends commits over the network", network=True),
+    "clone": _change(
         "fetches a repository over the network",
         "host write",
         "-b= --branch= --depth= --single-branch --recursive -q --bare --mirror",
@@ -254,14 +267,14 @@ _VERBS = {
 }
 
 TABLE = {
-    "git": Known(
+    "git": Program(
         "reads",
         "-C=cd -c=config --config-env=config --git-dir=config --work-tree=config "
         "--exec-path=config --namespace=config --no-pager --no-optional-locks --literal-pathspecs "
         "--glob-pathspecs --noglob-pathspecs --icase-pathspecs --version --no-replace-objects -P",
-        verbs=_VERBS,
+        subcommands=_VERBS,
         check=checks.git_repository,
-        alone="--version -v",
+        harmless_alone="--version -v",
         runs=(
             "git status",
             "git status -sb",
@@ -380,15 +393,15 @@ TABLE = {
             "git worktree add x",
         ),
     ),
-    "gh": Known(
+    "gh": Program(
         "changes",
         "",
         "text*",
         "goes out to GitHub over the network",
         network=True,
         asks=("gh pr list", "gh api /user"),
-        alone="--version",
+        harmless_alone="--version",
     ),
-    "hg": Known("changes", "", "text*", asks=("hg status",)),
-    "svn": Known("changes", "", "text*", alone="--version", asks=("svn status",)),
+    "hg": Program("changes", "", "text*", asks=("hg status",)),
+    "svn": Program("changes", "", "text*", harmless_alone="--version", asks=("svn status",)),
 }
