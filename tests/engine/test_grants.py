@@ -203,7 +203,7 @@ def test_another_process_takes_grants_back_by_letter():
             assert len(session.grants()) == 1
             store.send_message(session.id, InboxMessage("l", "revoke", "bob"))
             found = await until(session, lambda event: isinstance(event, GrantRevoked))
-            return found.event, session.grants(), "l" in session.history.letters
+            return found.event, session.grants(), "l" in session.history.inbox_ids
 
     assert run(story()) == (GrantRevoked("", "bob", "l"), (), True)
 

@@ -264,5 +264,5 @@ def test_a_trace_of_an_earlier_log_still_counts():
     ]
     events = [decode_data(line) for line in lines]
     found = fold(numbered(events))
-    assert (list(found.letters), found.reported_unknown) == (["l1", "l2"], {"c"})
+    assert (list(found.inbox_ids), found.reported_unknown) == (["l1", "l2"], {"c"})
     assert [encode_data(event) for event in events] == lines

@@ -261,8 +261,8 @@ def test_a_second_interrupt_by_letter_is_known_as_done_too(state):
             await asyncio.sleep(0)
             release.set()
             await asyncio.gather(first, taking)
-            await until(session, lambda event: "i" in session.history.letters)
-            return dict(session.history.letters), endings(engine, session.id)
+            await until(session, lambda event: "i" in session.history.inbox_ids)
+            return dict(session.history.inbox_ids), endings(engine, session.id)
 
     assert run(story()) == ({"i": None}, ["interrupted"])
 

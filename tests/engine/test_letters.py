@@ -299,7 +299,7 @@ def test_an_interrupt_for_a_session_that_does_nothing_is_done_and_stops_nothing(
         shared().send_message(found, InboxMessage("i", "interrupt", "bo"))
         async with make_engine(["ok"], store=shared()) as engine:
             session = await engine.session(found)
-            known = dict(session.history.letters)
+            known = dict(session.history.inbox_ids)
             result = await session.wait(await session.send("go"))
             said = [one.detail for one in events(engine, found, TraceEvent)]
             return known, result.text, said

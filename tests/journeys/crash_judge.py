@@ -224,5 +224,5 @@ def the_log_is_sound(story):
     if marks:
         short = fold(story.records[marks[-1] :])
         assert tuple(short.transcript) == tuple(history.transcript)
-        assert (short.grants, short.letters) == (history.grants, history.letters)
+        assert (short.grants, short.inbox_ids) == (history.grants, history.inbox_ids)
     assert isinstance(story.records[0].event, SessionStarted)

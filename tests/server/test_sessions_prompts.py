@@ -110,8 +110,8 @@ def test_a_key_is_known_again_when_a_session_has_forgotten_the_letter(tmp_path):
             assert (await sessions.send(name, Chat("go"), "ann", "old")).turn == 1
             await ended(sessions, name, 1)
             history = sessions.get_open(name).history
-            history.letters.clear()
-            history.letters.update(dict.fromkeys(map(str, range(256))))
+            history.inbox_ids.clear()
+            history.inbox_ids.update(dict.fromkeys(map(str, range(256))))
             assert (await sessions.send(name, Chat("go"), "ann", "old")).turn == 1
 
     run(story())

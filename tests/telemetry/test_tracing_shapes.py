@@ -8,7 +8,7 @@ from bridle.agents.base import AgentResponse
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import EngineConfig
 from bridle.engine.foreign.agent import NoModel
-from bridle.engine.trace import Growing, Tracing, trace
+from bridle.engine.trace import SpanBuilder, SpanTree, trace
 from bridle.events import (
     CallIntended,
     ChildEnded,
@@ -94,8 +94,8 @@ def test_an_interrupt_before_the_first_word_leaves_the_request_that_it_cut_off()
 
 
 def test_what_is_still_going_on_is_measured_up_to_the_moment_in_which_one_looks():
-    tree = Growing()
-    tracing = Tracing(tree.tell)
+    tree = SpanTree()
+    tracing = SpanBuilder(tree.add)
     for record in log_of(*begun(), reply("look"), CallIntended("c1", "look")):
         tracing.apply(record)
     tracing.close(trace(log_of(SessionStarted("s"))).span.start + 60_000)

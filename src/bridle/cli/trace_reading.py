@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from bridle.cli.event_lines import subject_of
-from bridle.engine.trace import Span, Tracing
+from bridle.engine.trace import Span, SpanBuilder
 from bridle.errors import AgentError
 from bridle.messages import ToolCall
 from bridle.stores.locks import describe_owner
@@ -57,7 +57,7 @@ class Reading:
 
     def branches(self) -> Iterator[Branch]:
         """Each as soon as it is over, then what is still open. Raise `AgentError`."""
-        tracing = Tracing(self._tell)
+        tracing = SpanBuilder(self._tell)
         for record in self._records:
             tracing.apply(record)
             if self._over:
@@ -92,7 +92,7 @@ class Reading:
             found.below.append(branch)
 
     def _end(self, span: Span) -> None:
-        span.asked = span.answer = None  # a file may stand there
+        span.request = span.response = None  # a file may stand there
         if span.parent is not None and span.parent.kind == "session":
             branch = self._kept.pop(id(span), None)
             if branch is not None:
@@ -119,9 +119,9 @@ def _level(span: Span) -> int:
 
 
 def _about(span: Span) -> str:
-    if isinstance(span.asked, ToolCall):
-        return flat(subject_of(span.asked)[:_ABOUT])
-    return flat(span.asked[:_ABOUT]) if isinstance(span.asked, str) else ""
+    if isinstance(span.request, ToolCall):
+        return flat(subject_of(span.request)[:_ABOUT])
+    return flat(span.request[:_ABOUT]) if isinstance(span.request, str) else ""
 
 
 class Flat:
@@ -141,7 +141,7 @@ class Flat:
         self, path: tuple[str, ...], above: str | None, level: int
     ) -> Iterator[dict[str, object]]:
         over: list[Span] = []
-        tracing = Tracing(lambda span: over.append(span) if span.over else None)
+        tracing = SpanBuilder(lambda span: over.append(span) if span.over else None)
         for record in self._folder.read(path[-1]):
             tracing.apply(record)
             if over:
@@ -154,7 +154,7 @@ class Flat:
     ) -> Iterator[dict[str, object]]:
         while over:
             span = over.pop(0)
-            span.asked = span.answer = None
+            span.request = span.response = None
             deep = level + _level(span)
             if deep > self._depth or not self._is_wanted(span, len(path) == 1):
                 continue

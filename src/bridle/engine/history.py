@@ -1,12 +1,12 @@
 """The state that a session's log adds up to: conversation, calls, approvals, turns, use. A fold.
 
-Each record is applied once, and a turn costs the same at message 10 and at message 10,000. Nothing
-here waits, writes, or knows a provider.
+Each record is applied once, and a turn costs the same at message 10 and at message 10,000. This
+module does no I/O.
 
 A reply stays open until each of its calls has a result, so the conversation is always a valid
 request. Call ids are unique in it, because two of the vendors demand that: local servers count from
-zero in every reply, and a session may continue with another model. In the log a call keeps the id
-that it came with; in the conversation a repeated id is told apart by its reply.
+zero in every reply, and a session may continue with another model. In the log a call keeps its own
+id; in the conversation a repeated id gets the number of its reply as a suffix.
 """
 
 from collections.abc import Callable, Iterable
@@ -62,7 +62,7 @@ _MAX_INBOX_IDS = 256  # the newest that were handled: a file that is still there
 
 
 class OpenCall(Struct, frozen=True):
-    """A call without a result. If it may have run, nobody knows whether it did."""
+    """A call without a result. "unknown": it may have run, and the log does not say whether."""
 
     call: ToolCall
     state: Literal["not started", "unknown"]
@@ -73,71 +73,71 @@ class History:
     """The state of one session, grown record by record."""
 
     def __init__(self) -> None:
-        self._begun = False
+        self._has_start = False
         self.title = self.workspace = ""
-        self.parent = ""  # the session that began this one as its child
+        self.parent = ""  # the session that started this one as a subagent
         self.tags: tuple[str, ...] = ()
         self.todos: tuple[Todo, ...] = ()
-        self.letters: dict[str, None] = {}  # messages from other processes that were handled
-        self.attached: dict[str, AgentAttached] = {}  # other agents' own conversations, by agent
+        self.inbox_ids: dict[str, None] = {}  # ids of inbox messages that were handled
+        self.attached: dict[str, AgentAttached] = {}  # foreign agents' own conversations, by agent
 
-        self.turn = 0  # the newest that was given a number
-        self.running = 0  # the turn that has begun and not ended
-        self.parked = False  # the newest turn waits for a person
+        self.turn = 0  # the newest turn that was given a number
+        self.running = 0  # the turn that has started and not ended; 0: none
+        self.parked = False  # the newest turn was recorded as parked, and has not run since
         self.waiting: dict[int, PromptReceived] = {}  # sent, and not yet in the conversation
         self.metrics = ExecutionMetrics()
         self.before = ExecutionMetrics()  # what had been used when the running turn began
-        self.steps = 0  # the replies that it has had
+        self.steps = 0  # replies in the running turn
 
-        self.mode: Mode | Literal[""] = ""  # as it was set for this session; empty: it was not
+        self.mode: Mode | Literal[""] = ""  # set for this session; empty: not set
         self.pending: dict[str, ApprovalAsked] = {}  # open approval requests, by fingerprint
         self.answers: dict[str, ApprovalAnswered] = {}  # to calls of this step, by call id
         self.grants: dict[str, Grant] = {}  # what a person allowed for the session, by id
-        self.times: dict[str, int] = {}  # how often the like of a call was allowed
+        self.times: dict[str, int] = {}  # how often similar calls were allowed
 
-        self._settled = Transcript()
-        self._call_ids: set[str] = set()  # of the calls in it
-        self._open: Message | None = None  # a reply whose calls are not all answered
-        self._ours = False  # ... which our own loop asked for, so that its intents are recorded
-        self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
-        self._answered_at = ""  # when the newest of its results was recorded
-        self._missing = 0  # how many of them are not there yet
-        self._intents: dict[str, bool] = {}  # its calls that were begun: do they only read?
+        self._closed = Transcript()
+        self._call_ids: set[str] = set()  # of the calls in `_closed`
+        self._open_reply: Message | None = None  # the reply whose calls do not all have results
+        self._is_own = False  # is it from this log, so that its intents are recorded?
+        self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in order
+        self._newest_output_at = ""  # when the newest of its results was recorded
+        self._missing_outputs = 0  # calls without one
+        self._intents: dict[str, bool] = {}  # its calls that have started: do they only read?
         self.reported_unknown: set[str] = set()  # calls reported as unknown, without a result yet
-        self.lost: dict[str, OpenCall] = {}  # calls that a later reply left without a result
-        self._view: tuple[tuple[Message, int, int], Transcript] | None = None
+        self.lost: dict[str, OpenCall] = {}  # calls that never got a result before the next reply
+        self._cached: tuple[tuple[Message, int, int], Transcript] | None = None
 
     def apply(self, record: Record) -> None:
         """Take one record into account."""
-        fold = _FOLDS.get(type(record.event))
+        fold = _HANDLERS.get(type(record.event))
         if fold is not None:
             fold(self, record, record.event)
 
     @property
     def transcript(self) -> Transcript:
         """The conversation as a valid request: a call that is still open gets a stand-in result."""
-        if self._open is None:
-            return self._settled
-        state = (self._open, len(self._intents), self._missing)
-        if self._view is None or self._view[0] != state:
-            reply, answers = self._closed_step(self._open)
-            self._view = state, self._settled.copy().plus(reply).plus(answers)
-        return self._view[1]
+        if self._open_reply is None:
+            return self._closed
+        state = (self._open_reply, len(self._intents), self._missing_outputs)
+        if self._cached is None or self._cached[0] != state:
+            reply, answers = self._closed_step(self._open_reply)
+            self._cached = state, self._closed.copy().plus(reply).plus(answers)
+        return self._cached[1]
 
     @property
     def newest_text(self) -> str:
         """The text of the newest message, if the model wrote it."""
-        newest = self._open or (self._settled[-1] if len(self._settled) else None)
+        newest = self._open_reply or (self._closed[-1] if len(self._closed) else None)
         return newest.content if newest is not None and newest.role == "assistant" else ""
 
     @property
     def open_calls(self) -> tuple[OpenCall, ...]:
         """The calls of the newest reply that have no result yet."""
-        if self._open is None:
+        if self._open_reply is None:
             return ()
         return tuple(
             OpenCall(call, self._state(call.id), self._intents.get(call.id, False))
-            for call in self._open.tool_calls
+            for call in self._open_reply.tool_calls
             if self._outputs.get(call.id) is None
         )
 
@@ -158,15 +158,15 @@ class History:
     @property
     def open_ids(self) -> set[str]:
         """The ids of all calls of the reply that is open, answered or not."""
-        return set(self._outputs) if self._open is not None else set()
+        return set(self._outputs) if self._open_reply is not None else set()
 
     def checkpoint(self, previous: str) -> Checkpoint:
         """Return everything so far as one event; `previous` is the hash of the newest record."""
-        if not self._ours:  # history brought in: nobody will answer its calls any more
+        if not self._is_own:  # history brought in: nobody will answer its calls any more
             self._close_step()
         return Checkpoint(
             previous=previous,
-            messages=tuple(self._settled),
+            messages=tuple(self._closed),
             title=self.title,
             tags=self.tags,
             workspace=self.workspace,
@@ -178,10 +178,10 @@ class History:
             waiting=tuple(self.waiting.items()),
             asked=tuple(self.pending.values()),
             answered=tuple(self.answers.values()),
-            opened=self._open,
+            opened=self._open_reply,
             outputs=tuple(filter(None, self._outputs.values())),
             intents=tuple(self._intents.items()),
-            letters=tuple(self.letters),
+            letters=tuple(self.inbox_ids),
             before=self.before,
             steps=self.steps,
             mode=self.mode,
@@ -193,57 +193,57 @@ class History:
 
     # -- the session
 
-    def _start(self, record: Record, event: SessionStarted) -> None:
-        self._begun = True
+    def _on_session_started(self, record: Record, event: SessionStarted) -> None:
+        self._has_start = True
         self.workspace = self.workspace or event.workspace
         if event.resumed and self.mode == "auto":
-            self.mode = ""  # approval of everything ends with the process that it was given to
+            self.mode = ""  # `auto` ends with the process in which it was chosen
 
-    def _child(self, record: Record, event: ChildOf) -> None:
+    def _on_child_of(self, record: Record, event: ChildOf) -> None:
         self.parent = event.parent
 
-    def _todos(self, record: Record, event: TodosChanged) -> None:
+    def _on_todos(self, record: Record, event: TodosChanged) -> None:
         self.todos = event.todos
 
-    def _attached(self, record: Record, event: AgentAttached) -> None:
+    def _on_agent_attached(self, record: Record, event: AgentAttached) -> None:
         self.attached[event.agent] = event
 
-    def _titled(self, record: Record, event: TitleChanged) -> None:
+    def _on_title(self, record: Record, event: TitleChanged) -> None:
         self.title = event.title
 
-    def _tagged(self, record: Record, event: TagsChanged) -> None:
+    def _on_tags(self, record: Record, event: TagsChanged) -> None:
         self.tags = event.tags
 
     def _add_inbox_id(self, inbox_id: str) -> None:
-        self.letters[inbox_id] = None
-        if len(self.letters) > _MAX_INBOX_IDS:
-            del self.letters[next(iter(self.letters))]
+        self.inbox_ids[inbox_id] = None
+        if len(self.inbox_ids) > _MAX_INBOX_IDS:
+            del self.inbox_ids[next(iter(self.inbox_ids))]
 
-    def _message_handled(
+    def _on_inbox_message(
         self, record: Record, event: InterruptRequested | InboxMessageRefused
     ) -> None:
         if event.letter:
             self._add_inbox_id(event.letter)
 
-    def _unknown_reported(self, record: Record, event: UnknownCallReported) -> None:
+    def _on_unknown_reported(self, record: Record, event: UnknownCallReported) -> None:
         self.reported_unknown.add(event.call_id)
 
-    def _forked(self, record: Record, event: Forked) -> None:
-        """What was asked, allowed, sent or paid before is not this session's."""
+    def _on_forked(self, record: Record, event: Forked) -> None:
+        """Drop what belongs to the session that this one was forked from, but for its messages."""
         self._close_step()
         self._end_turn()
         self.mode = self.parent = ""
-        theirs: tuple[dict[Any, Any], ...] = (self.lost, self.waiting, self.grants, self.times)
-        for table in (*theirs, self.letters, self.attached):
+        tables: tuple[dict[Any, Any], ...] = (self.lost, self.waiting, self.grants, self.times)
+        for table in (*tables, self.inbox_ids, self.attached):
             table.clear()
         self.metrics = ExecutionMetrics(context_tokens=self.metrics.context_tokens)
 
-    def _checkpoint(self, record: Record, event: Checkpoint) -> None:
-        """At the beginning of a log it says everything; later, what is known already."""
-        if self._begun:
+    def _on_checkpoint(self, record: Record, event: Checkpoint) -> None:
+        """Take the whole state from a checkpoint at the beginning of a log; ignore a later one."""
+        if self._has_start:
             return
-        self._begun = True
-        self._settled, self._call_ids = Transcript(event.messages), _call_ids(event.messages)
+        self._has_start = True
+        self._closed, self._call_ids = Transcript(event.messages), _call_ids(event.messages)
         self.title, self.tags, self.workspace = event.title, event.tags, event.workspace
         self.turn, self.running, self.parked = event.turn, event.running, event.parked
         self.metrics, self.todos = event.metrics, event.todos
@@ -254,37 +254,37 @@ class History:
         grants = event.granted or [
             Grant(grant_id, since=record.timestamp) for grant_id in event.grants
         ]
-        self.grants.update((grant.id, grant) for grant in grants)  # the gate holds this dict
+        self.grants.update((grant.id, grant) for grant in grants)  # the gate has this very dict
         self.times = dict(event.times)
         self.mode = _MODES.get(event.mode, "")
-        self.letters, self.parent = dict.fromkeys(event.letters), event.parent
+        self.inbox_ids, self.parent = dict.fromkeys(event.letters), event.parent
         self.attached = {attached.agent: attached for attached in event.attached}
         if (reply := event.opened) is not None:
-            self._open, self._ours = reply, True
+            self._open_reply, self._is_own = reply, True
             self._outputs = dict.fromkeys(call.id for call in reply.tool_calls)
             self._outputs |= {output.call_id: output for output in event.outputs}
-            self._missing = sum(output is None for output in self._outputs.values())
+            self._missing_outputs = sum(output is None for output in self._outputs.values())
             self._intents = dict(event.intents)
 
     # -- turns
 
-    def _prompt(self, record: Record, event: PromptReceived) -> None:
+    def _on_prompt(self, record: Record, event: PromptReceived) -> None:
         self.turn = max(self.turn, event.turn)
-        if event.turn:  # in a log of another program nothing waits: the message follows at once
+        if event.turn:  # 0: a log of another program, in which the message follows at once
             self.waiting[record.seq] = event
         self.title = self.title or " ".join(event.content.split())[:80]
         if event.letter:
             self._add_inbox_id(event.letter)
 
-    def _withdrawn(self, record: Record, event: PromptWithdrawn) -> None:
+    def _on_prompt_withdrawn(self, record: Record, event: PromptWithdrawn) -> None:
         self.waiting.pop(event.prompt, None)
 
-    def _parked(self, record: Record, event: TurnParked) -> None:
+    def _on_turn_parked(self, record: Record, event: TurnParked) -> None:
         self.parked = True
 
-    def _ended(self, record: Record, event: TurnEnded) -> None:
+    def _on_turn_ended(self, record: Record, event: TurnEnded) -> None:
         self.turn = max(self.turn, event.turn)
-        if self._ours:  # each of its calls had a result before this
+        if self._is_own:  # each of its calls had a result before this
             self._close_step()
         self._end_turn()
 
@@ -293,15 +293,15 @@ class History:
         self.pending.clear()
         self.answers = {}
 
-    def _usage(self, record: Record, event: UsageReported) -> None:
+    def _on_usage(self, record: Record, event: UsageReported) -> None:
         context = self.metrics.context_tokens
         self.metrics = self.metrics.plus(event.usage, event.cost)
-        if event.purpose != "turn":  # a title says nothing of how full the window is
+        if event.purpose != "turn":  # a title or a summary does not change what is in the window
             self.metrics = replace(self.metrics, context_tokens=context)
-        elif event.estimated:  # what nobody has counted is not known
+        elif event.estimated:  # the vendor has not counted: unknown
             self.metrics = replace(self.metrics, context_tokens=0)
 
-    def _child_ended(self, record: Record, event: ChildEnded) -> None:
+    def _on_child_ended(self, record: Record, event: ChildEnded) -> None:
         """Count its steps and calls; its tokens were counted as they were reported."""
         calls = self.metrics.tool_calls + event.metrics.tool_calls
         self.metrics = replace(self.metrics, tool_calls=calls)
@@ -309,10 +309,10 @@ class History:
 
     # -- approvals
 
-    def _asked(self, record: Record, event: ApprovalAsked) -> None:
+    def _on_approval_asked(self, record: Record, event: ApprovalAsked) -> None:
         add_request(self.pending, event)
 
-    def _answered(self, record: Record, event: ApprovalAnswered) -> None:
+    def _on_approval_answered(self, record: Record, event: ApprovalAnswered) -> None:
         if event.letter:
             self._add_inbox_id(event.letter)
         asked = take_request(self.pending, event)
@@ -326,11 +326,11 @@ class History:
                 self.grants[grant.id] = grant
 
     def _drop_requests(self, *calls: str) -> None:
-        """A call with a result needs no answer any more."""
+        """Drop the requests about these calls: a call with a result needs no answer."""
         for shown in [key for key, asked in self.pending.items() if asked.call.id in calls]:
             del self.pending[shown]
 
-    def _revoked(self, record: Record, event: GrantRevoked) -> None:
+    def _on_grant_revoked(self, record: Record, event: GrantRevoked) -> None:
         if event.letter:
             self._add_inbox_id(event.letter)
         if event.grant:
@@ -338,12 +338,12 @@ class History:
         else:
             self.grants.clear()
 
-    def _mode_changed(self, record: Record, event: ModeChanged) -> None:
+    def _on_mode(self, record: Record, event: ModeChanged) -> None:
         self.mode = _MODES.get(event.mode, "ask")
 
     # -- the conversation and its open calls
 
-    def _message(self, record: Record, event: MessageAdded) -> None:
+    def _on_message(self, record: Record, event: MessageAdded) -> None:
         prompt = self.waiting.pop(event.prompt, None)
         if prompt is not None:
             if not self.running:
@@ -354,95 +354,95 @@ class History:
             for output in event.message.tool_results:
                 self._add_output(output, record.timestamp)
         elif event.message.parts:
-            self._add_message(_dated(event.message, record), ours=False)
+            self._add_message(_dated(event.message, record), is_own=False)
 
-    def _reply(self, record: Record, event: ResponseCompleted) -> None:
+    def _on_reply(self, record: Record, event: ResponseCompleted) -> None:
         self.steps += not event.grows
         if event.message is None or not event.message.parts:
             return
-        if event.grows and (reply := self._open) is not None and self._ours:
-            self._open = replace(reply, parts=reply.parts + event.message.parts)
+        if event.grows and (reply := self._open_reply) is not None and self._is_own:
+            self._open_reply = replace(reply, parts=reply.parts + event.message.parts)
             self._outputs |= dict.fromkeys(call.id for call in event.message.tool_calls)
-            self._missing = sum(output is None for output in self._outputs.values())
+            self._missing_outputs = sum(output is None for output in self._outputs.values())
         else:
-            self._add_message(_dated(event.message, record), ours=True)
+            self._add_message(_dated(event.message, record), is_own=True)
 
-    def _intent(self, record: Record, event: CallIntended) -> None:
+    def _on_call_intended(self, record: Record, event: CallIntended) -> None:
         self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
         self.parked = False
         if event.call_id in self._outputs:
             self._intents[event.call_id] = event.read_only
 
-    def _result(self, record: Record, event: ToolResultEvent) -> None:
+    def _on_result(self, record: Record, event: ToolResultEvent) -> None:
         self._add_output(event.output, record.timestamp)
 
-    def _rewound(self, record: Record, event: Rewound) -> None:
+    def _on_rewound(self, record: Record, event: Rewound) -> None:
         self._replace_messages(event.messages)
         self._end_turn()
-        self.attached.clear()  # other agents' conversations still hold what was taken back
-        self.metrics = replace(self.metrics, context_tokens=0)  # counted before
+        self.attached.clear()  # foreign agents' own conversations still have what was rewound
+        self.metrics = replace(self.metrics, context_tokens=0)  # it was counted before
         self.todos = event.todos
         self.waiting = {seq: prompt for seq, prompt in self.waiting.items() if seq <= event.to}
 
-    def _compacted(self, record: Record, event: Compacted) -> None:
+    def _on_compacted(self, record: Record, event: Compacted) -> None:
         self._replace_messages(event.messages)
         self.metrics = replace(self.metrics, context_tokens=event.after)
 
     def _replace_messages(self, messages: tuple[Message, ...]) -> None:
         self._close_step()
-        self._settled, self._call_ids = Transcript(messages), _call_ids(messages)
+        self._closed, self._call_ids = Transcript(messages), _call_ids(messages)
 
-    def _add_message(self, message: Message, *, ours: bool) -> None:
+    def _add_message(self, message: Message, *, is_own: bool) -> None:
         """Add the next message. One with calls stays open until they are answered."""
         self._close_step()
-        self.reported_unknown.clear()  # an id may be used again
+        self.reported_unknown.clear()  # ids may be used again
         if calls := message.tool_calls:
-            self._open, self._ours = message, ours
+            self._open_reply, self._is_own = message, is_own
             self._outputs = dict.fromkeys(call.id for call in calls)
-            self._missing = len(self._outputs)
+            self._missing_outputs = len(self._outputs)
         else:
-            self._settled = self._settled.plus(message)
+            self._closed = self._closed.plus(message)
 
     def _add_output(self, output: ToolOutput, at: str) -> None:
         self.parked = False
         self.reported_unknown.discard(output.call_id)
         if self._outputs.get(output.call_id, output) is not None:
             self.lost.pop(output.call_id, None)
-            return  # a second result, or one that nobody asked for: the first stands
+            return  # a second result, or one of an unknown call: the first one counts
         self._outputs[output.call_id] = output
-        self._answered_at = at
+        self._newest_output_at = at
         if self.pending:
             self._drop_requests(output.call_id)
-        self._missing -= 1
-        if not self._missing:
+        self._missing_outputs -= 1
+        if not self._missing_outputs:
             self._close_step()
 
     def _close_step(self) -> None:
-        if self._open is not None:
-            if self._ours and None in self._outputs.values():
+        if self._open_reply is not None:
+            if self._is_own and None in self._outputs.values():
                 self.lost |= {open_call.call.id: open_call for open_call in self.open_calls}
-            reply, answers = self._closed_step(self._open)
-            self._settled = self._settled.plus(reply).plus(answers)
+            reply, answers = self._closed_step(self._open_reply)
+            self._closed = self._closed.plus(reply).plus(answers)
             self._call_ids.update(call.id for call in reply.tool_calls)
             if self.pending:
                 self._drop_requests(*self._outputs)
-            self._open = self._view = None
+            self._open_reply = self._cached = None
             self._outputs = {}
             self._intents = {}
             self.answers = {}
 
     def _closed_step(self, reply: Message) -> tuple[Message, Message]:
         """Return a reply and the answers to its calls, with stand-ins for missing ones."""
-        calls, at = reply.tool_calls, self._answered_at
+        calls, at = reply.tool_calls, self._newest_output_at
         outputs = tuple(filter(None, self._outputs.values()))
         if len(outputs) != len(calls):
-            at = reply.created_at  # a checkpoint does not keep when the others were answered
+            at = reply.created_at  # a checkpoint does not say when the others got theirs
             outputs = tuple(self._outputs.get(call.id) or self._stand_in(call) for call in calls)
         reply, outputs = self._with_unique_ids(reply, outputs)
         return reply, Message("tool", outputs, f"{reply.id}r", at)
 
     def _state(self, call_id: str) -> Literal["not started", "unknown"]:
-        return "not started" if self._ours and call_id not in self._intents else "unknown"
+        return "not started" if self._is_own and call_id not in self._intents else "unknown"
 
     def _stand_in(self, call: ToolCall) -> ToolOutput:
         return stand_in(call, "unknown" if self._state(call.id) == "unknown" else "not_run")
@@ -493,34 +493,34 @@ def _dated(message: Message, record: Record) -> Message:
     return Message(message.role, message.parts, f"m{record.seq}", record.timestamp)
 
 
-_FOLDS: dict[type, Callable[[History, Record, Any], None]] = {
-    SessionStarted: History._start,
-    PromptReceived: History._prompt,
-    PromptWithdrawn: History._withdrawn,
-    MessageAdded: History._message,
-    ResponseCompleted: History._reply,
-    ToolResultEvent: History._result,
-    CallIntended: History._intent,
-    UsageReported: History._usage,
-    ApprovalAsked: History._asked,
-    ApprovalAnswered: History._answered,
-    GrantRevoked: History._revoked,
-    ModeChanged: History._mode_changed,
-    AgentAttached: History._attached,
-    ChildOf: History._child,
-    ChildEnded: History._child_ended,
-    TodosChanged: History._todos,
-    TitleChanged: History._titled,
-    TagsChanged: History._tagged,
-    InterruptRequested: History._message_handled,
-    InboxMessageRefused: History._message_handled,
-    UnknownCallReported: History._unknown_reported,
-    TurnEnded: History._ended,
-    TurnParked: History._parked,
-    Forked: History._forked,
-    Rewound: History._rewound,
-    Compacted: History._compacted,
-    Checkpoint: History._checkpoint,
+_HANDLERS: dict[type, Callable[[History, Record, Any], None]] = {
+    SessionStarted: History._on_session_started,
+    PromptReceived: History._on_prompt,
+    PromptWithdrawn: History._on_prompt_withdrawn,
+    MessageAdded: History._on_message,
+    ResponseCompleted: History._on_reply,
+    ToolResultEvent: History._on_result,
+    CallIntended: History._on_call_intended,
+    UsageReported: History._on_usage,
+    ApprovalAsked: History._on_approval_asked,
+    ApprovalAnswered: History._on_approval_answered,
+    GrantRevoked: History._on_grant_revoked,
+    ModeChanged: History._on_mode,
+    AgentAttached: History._on_agent_attached,
+    ChildOf: History._on_child_of,
+    ChildEnded: History._on_child_ended,
+    TodosChanged: History._on_todos,
+    TitleChanged: History._on_title,
+    TagsChanged: History._on_tags,
+    InterruptRequested: History._on_inbox_message,
+    InboxMessageRefused: History._on_inbox_message,
+    UnknownCallReported: History._on_unknown_reported,
+    TurnEnded: History._on_turn_ended,
+    TurnParked: History._on_turn_parked,
+    Forked: History._on_forked,
+    Rewound: History._on_rewound,
+    Compacted: History._on_compacted,
+    Checkpoint: History._on_checkpoint,
 }
 
 

@@ -3,13 +3,13 @@
 `HubEvent.message_id` is the id of the message that a record belongs to, as `History` gives it:
 - A streamed delta belongs to a reply that has no number yet. Until the reply is whole, it is named
   after the number of its first record: `r12`. The reply itself (`reply`) has its final id, `m17`,
-  and says in `draft` how it was named before.
+  and its earlier name as `draft`.
 - What is asked, started and answered for a call belongs to the reply that made the call, `m17`; the
   result as a message of its own (`tool_result`) is `m17r`.
 - A turn's end belongs to the turn's newest reply: `complete`, or `error` for every other ending,
   which the record names. It is empty if there is no reply, or if it is not known.
-- A foreign agent's `activity` belongs to the reply that is being written; that it has `attached`
-  and how it `responded`, to the newest reply.
+- A foreign agent's `activity` belongs to the reply that is being written; `attached` and
+  `responded` belong to the newest reply.
 """
 
 import asyncio
@@ -119,7 +119,7 @@ class SessionListener:
     def open(self) -> None:
         """Start to listen."""
         self._draft, self._reply, self._last_summary = "", None, self._summary_without_seq()
-        self.session.broadcast.set_listener(self._pass_on)
+        self.session.broadcast.set_listener(self._forward)
 
     def close(self) -> None:
         """Stop listening."""
@@ -147,7 +147,7 @@ class SessionListener:
             self._open_calls = self.session.history.open_ids
         return convert(self, record, record.event)
 
-    def _pass_on(self, records: Sequence[Record]) -> None:
+    def _forward(self, records: Sequence[Record]) -> None:
         self._on_records(self, records)
 
     def _summary_without_seq(self) -> LiveSummary:
@@ -166,28 +166,28 @@ class SessionListener:
             parent=history.parent,
         )
 
-    def _agent(self, name: str, message_id: str | None, record: Record) -> HubEvent:
+    def _agent_event(self, name: str, message_id: str | None, record: Record) -> HubEvent:
         return HubEvent(self.session.id, message_id or "", "agent", name, record)
 
-    def _tool(self, name: str, record: Record) -> HubEvent:
+    def _tool_event(self, name: str, record: Record) -> HubEvent:
         return HubEvent(self.session.id, self._reply or "", "tool", name, record)
 
-    def _streamed(self, record: Record, event: Any) -> tuple[HubEvent, ...]:
+    def _on_streamed(self, record: Record, event: Any) -> tuple[HubEvent, ...]:
         self._draft = self._draft or f"r{record.seq}"
-        name = _STREAMED.get(type(event))
-        return () if name is None else (self._agent(name, self._draft, record),)
+        name = _STREAM_NAMES.get(type(event))
+        return () if name is None else (self._agent_event(name, self._draft, record),)
 
-    def _discarded(self, record: Record, event: ReplyDiscarded) -> tuple[HubEvent, ...]:
+    def _on_discarded(self, record: Record, event: ReplyDiscarded) -> tuple[HubEvent, ...]:
         draft, self._draft = self._draft, ""
-        return (self._agent("reply_discarded", draft, record),)
+        return (self._agent_event("reply_discarded", draft, record),)
 
-    def _used(self, record: Record, event: UsageReported) -> tuple[HubEvent, ...]:
+    def _on_usage(self, record: Record, event: UsageReported) -> tuple[HubEvent, ...]:
         if event.purpose != "turn":  # a title, a summary: no message of the conversation
-            return (self._agent("usage", "", record),)
+            return (self._agent_event("usage", "", record),)
         self._draft = self._draft or f"r{record.seq}"
-        return (self._agent("usage", self._draft, record),)
+        return (self._agent_event("usage", self._draft, record),)
 
-    def _whole(self, record: Record, event: ResponseCompleted) -> tuple[HubEvent, ...]:
+    def _on_reply(self, record: Record, event: ResponseCompleted) -> tuple[HubEvent, ...]:
         draft, self._draft = self._draft, ""
         if event.message is None or not event.message.parts:
             return ()
@@ -195,65 +195,67 @@ class SessionListener:
         if not (event.grows and self._open_calls):
             self._reply, self._open_calls = f"m{record.seq}", set()
         self._open_calls.update(call.id for call in event.message.tool_calls)
-        return (replace(self._agent("reply", self._reply, record), draft=draft),)
+        return (replace(self._agent_event("reply", self._reply, record), draft=draft),)
 
-    def _begun(self, record: Record, event: CallIntended) -> tuple[HubEvent, ...]:
-        return (self._tool("started", record),)
+    def _on_call_intended(self, record: Record, event: CallIntended) -> tuple[HubEvent, ...]:
+        return (self._tool_event("started", record),)
 
-    def _result(self, record: Record, event: ToolResultEvent) -> tuple[HubEvent, ...]:
+    def _on_result(self, record: Record, event: ToolResultEvent) -> tuple[HubEvent, ...]:
         message_id = f"{self._reply}r" if self._reply else ""
         self._open_calls.discard(event.output.call_id)
         name = "failed" if event.output.is_error else "completed"
-        return self._agent("tool_result", message_id, record), self._tool(name, record)
+        return self._agent_event("tool_result", message_id, record), self._tool_event(name, record)
 
-    def _asked(self, record: Record, event: ApprovalAsked) -> tuple[HubEvent, ...]:
-        return (self._agent("approval_required", self._reply, record),)
+    def _on_approval_asked(self, record: Record, event: ApprovalAsked) -> tuple[HubEvent, ...]:
+        return (self._agent_event("approval_required", self._reply, record),)
 
-    def _answered(self, record: Record, event: ApprovalAnswered) -> tuple[HubEvent, ...]:
-        return (self._agent("approval_answered", self._reply, record),)
+    def _on_approval_answered(
+        self, record: Record, event: ApprovalAnswered
+    ) -> tuple[HubEvent, ...]:
+        return (self._agent_event("approval_answered", self._reply, record),)
 
-    def _parked(self, record: Record, event: TurnParked) -> tuple[HubEvent, ...]:
-        return (self._agent("parked", self._reply, record),)
+    def _on_turn_parked(self, record: Record, event: TurnParked) -> tuple[HubEvent, ...]:
+        return (self._agent_event("parked", self._reply, record),)
 
-    def _by_agent(self, record: Record, event: Any) -> tuple[HubEvent, ...]:
+    def _on_agent_event(self, record: Record, event: Any) -> tuple[HubEvent, ...]:
         """Convert what a foreign agent reports of itself."""
         message_id = self._draft if isinstance(event, AgentActivity) else ""
-        return (self._agent(_OF_AGENTS[type(event)], message_id or self._reply, record),)
+        return (self._agent_event(_AGENT_NAMES[type(event)], message_id or self._reply, record),)
 
-    def _ended(self, record: Record, event: TurnEnded) -> tuple[HubEvent, ...]:
+    def _on_turn_ended(self, record: Record, event: TurnEnded) -> tuple[HubEvent, ...]:
         reply, self._reply, self._draft = self._reply, "", ""
         name = "complete" if event.reason == "done" else "error"
-        return (self._agent(name, reply, record),)
+        return (self._agent_event(name, reply, record),)
 
 
-_STREAMED: dict[type, str] = {
+_STREAM_NAMES: dict[type, str] = {
     TextDelta: "text_delta",
     ThinkingDelta: "thinking_delta",
     ToolCallReady: "tool_call",
 }
-_OF_AGENTS: dict[type, str] = {
+_AGENT_NAMES: dict[type, str] = {
     AgentActivity: "activity",
     AgentAttached: "attached",
     AgentResponded: "responded",
 }
 _CONVERTERS: dict[type, Callable[[SessionListener, Record, Any], tuple[HubEvent, ...]]] = {
-    TextDelta: SessionListener._streamed,
-    ThinkingDelta: SessionListener._streamed,
-    ToolCallStarted: SessionListener._streamed,
-    ToolCallArgsDelta: SessionListener._streamed,
-    ToolCallReady: SessionListener._streamed,
-    ReplyDiscarded: SessionListener._discarded,
-    UsageReported: SessionListener._used,
-    ResponseCompleted: SessionListener._whole,
-    CallIntended: SessionListener._begun,
-    ToolResultEvent: SessionListener._result,
-    ApprovalAsked: SessionListener._asked,
-    ApprovalAnswered: SessionListener._answered,
-    TurnParked: SessionListener._parked,
-    TurnEnded: SessionListener._ended,
-    AgentActivity: SessionListener._by_agent,
-    AgentAttached: SessionListener._by_agent,
-    AgentResponded: SessionListener._by_agent,
+    TextDelta: SessionListener._on_streamed,
+    ThinkingDelta: SessionListener._on_streamed,
+    ToolCallStarted: SessionListener._on_streamed,
+    ToolCallArgsDelta: SessionListener._on_streamed,
+    ToolCallReady: SessionListener._on_streamed,
+    ReplyDiscarded: SessionListener._on_discarded,
+    UsageReported: SessionListener._on_usage,
+    ResponseCompleted: SessionListener._on_reply,
+    CallIntended: SessionListener._on_call_intended,
+    ToolResultEvent: SessionListener._on_result,
+    ApprovalAsked: SessionListener._on_approval_asked,
+    ApprovalAnswered: SessionListener._on_approval_answered,
+    TurnParked: SessionListener._on_turn_parked,
+    TurnEnded: SessionListener._on_turn_ended,
+    AgentActivity: SessionListener._on_agent_event,
+    AgentAttached: SessionListener._on_agent_event,
+    AgentResponded: SessionListener._on_agent_event,
 }
 
 
@@ -353,7 +355,7 @@ async def _listen(channel: Channel[HubEvent]) -> AsyncGenerator[HubEvent, None]:
     watcher: Watcher[HubEvent] = channel.join()
     resync = HubEvent("", "", "", "resync", Record(0, "", TraceEvent("resync")))
     try:
-        yield resync  # nobody sees it: see `start_now`
+        yield resync  # discarded: see `start_now`
         while batch := await watcher.batch():
             for event in batch:
                 yield event

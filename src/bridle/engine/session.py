@@ -695,7 +695,7 @@ class Inbox:
 
     async def _handle(self, message: InboxMessage) -> None:
         session = self._session
-        if message.id not in session.history.letters:
+        if message.id not in session.history.inbox_ids:
             try:
                 await self._execute(message)
             except (SessionClosed, StoreFailed):

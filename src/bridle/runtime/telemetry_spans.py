@@ -18,7 +18,7 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from bridle import __version__
-from bridle.engine.trace import Span, Tracing
+from bridle.engine.trace import Span, SpanBuilder
 from bridle.events import Event
 from bridle.messages import Message, ToolCall, ToolOutput
 from bridle.protocols.store import InboxMessage, Log, Record, SessionSummary, Store
@@ -176,8 +176,8 @@ def _identity(span: Span) -> dict[str, Any]:
         found["bridle.step"] = span.number
     elif span.kind == "tool":
         found |= {OPERATION: "execute_tool", TOOL: _short(span.name), CALL: _short(span.call_id)}
-    elif span.kind == "wait" and isinstance(span.asked, ToolCall):
-        found |= {TOOL: _short(span.asked.name), CALL: _short(span.call_id)}
+    elif span.kind == "wait" and isinstance(span.request, ToolCall):
+        found |= {TOOL: _short(span.request.name), CALL: _short(span.call_id)}
     elif span.kind == "task":
         found |= {"bridle.task.session": span.child, AGENT: _agent(span.detail)}
         found[CALL] = _short(span.call_id)
@@ -226,18 +226,18 @@ def _use(used: ExecutionMetrics) -> dict[str, Any]:
 def _content(span: Span) -> dict[str, str]:
     """What was said, for those who have asked for it."""
     found: dict[str, str] = {}
-    if isinstance(span.asked, str):
-        found[SAID] = _written([{"role": "user", "parts": [_text(span.asked)]}])
-    if span.kind == "tool" and isinstance(span.asked, ToolCall):
-        found[ARGUMENTS] = _written(span.asked.arguments)
-    if isinstance(span.answer, ToolOutput):
-        found[RESULT] = shorten(span.answer.text, _MOST)
-    if isinstance(span.answer, Message):
+    if isinstance(span.request, str):
+        found[SAID] = _written([{"role": "user", "parts": [_text(span.request)]}])
+    if span.kind == "tool" and isinstance(span.request, ToolCall):
+        found[ARGUMENTS] = _written(span.request.arguments)
+    if isinstance(span.response, ToolOutput):
+        found[RESULT] = shorten(span.response.text, _MOST)
+    if isinstance(span.response, Message):
         calls = [
             {"type": "tool_call", "id": one.id, "name": one.name, "arguments": one.arguments}
-            for one in span.answer.tool_calls
+            for one in span.response.tool_calls
         ]
-        text = [_text(span.answer.content)] if span.answer.content else []
+        text = [_text(span.response.content)] if span.response.content else []
         reason = {"finish_reason": span.stop_reason}
         found[REPLIED] = _written([{"role": "assistant", "parts": text + calls, **reason}])
     return found
@@ -373,7 +373,7 @@ class _Watch:
 
     def __init__(self, tracer: Tracer, session_id: str) -> None:
         self._sending = Sending(tracer, session_id)
-        self._tracing: Tracing | None = Tracing(self._sending.tell)
+        self._tracing: SpanBuilder | None = SpanBuilder(self._sending.tell)
 
     def mute(self) -> None:
         """Tell nothing of what comes."""
@@ -383,7 +383,7 @@ class _Watch:
         """Tell of what comes now, under a session span of its own."""
         self._sending.muted = False
         if self._tracing is not None:
-            self._tracing.begin_anew()
+            self._tracing.restart()
 
     def take(self, record: Record) -> None:
         """One more record."""

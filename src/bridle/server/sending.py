@@ -121,7 +121,7 @@ class Sending:
         return await self._there(parcel)
 
     async def _here(self, session: Session, parcel: Parcel) -> int:
-        known = session.history.letters
+        known = session.history.inbox_ids
         if parcel.letter and (len(known) >= _KEPT or _any(known, parcel.key)):
             turn = await asyncio.to_thread(self._earlier, parcel)
             if turn:
