@@ -3,7 +3,7 @@
 from claude_rig import Whole, claude, says, workspace
 
 import bridle
-from bridle.agents.claude_code.run import prompt_content
+from bridle.agents.claude_code.agent import prompt_content
 from bridle.agents.session_history import (
     earlier_history,
     history_position,

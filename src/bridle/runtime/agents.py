@@ -302,10 +302,11 @@ def agent_of(name: str, *, model: str = "", inherit: Sequence[str] = ()) -> Base
     if is_custom(name):
         return made(name)
     if name == CLAUDE:
-        from bridle.agents.claude_code import ClaudeCodeAgent, ClaudeCodeConfig
+        from bridle.agents.claude_code.agent import ClaudeCodeAgent
+        from bridle.agents.claude_code.options import ClaudeCodeConfig
 
         return ClaudeCodeAgent(ClaudeCodeConfig(model=model or None))
-    from bridle.agents.acp import AcpAgent
+    from bridle.agents.acp.agent import AcpAgent
 
     return AcpAgent(_words(name), inherit=inherit)
 

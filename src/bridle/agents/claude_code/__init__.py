@@ -1,10 +1,10 @@
 """The real Claude Code as an agent of bridle, through the vendor's SDK (extra `claude`).
 
-`agent` has `ClaudeCodeAgent`, which runs a prompt and decides when to try again. A `run` starts the
-program once: `options` says how, `process` is the connection to it. `hooks` asks the gate before
-each of the program's calls, after `tool_mapping` has turned it into a call of our tools;
-`tool_results` turns the results back. `messages` turns what the program says into our events, and
-`outcome` decides how a run ended.
+`agent` has `ClaudeCodeAgent`, which runs a prompt: it starts the program, once or again, and stops
+it. `options` says how it is started, `process` is the connection to it. `hooks` asks the gate
+before each of the program's calls, after `tool_mapping` has turned it into a call of our tools, and
+turns the results back. `messages` turns what the program says into our events, and decides how a
+run ended.
 """
 
 from bridle.agents.claude_code.agent import ClaudeCodeAgent
