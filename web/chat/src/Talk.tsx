@@ -19,10 +19,12 @@ export function Talk() {
     }
   }, [last?.id, last?.text, last?.state]);
   const atEnd = useRef(true);
+  const size = useRef("");
   useEffect(() => {
     const box = scroll.current;
     if (!box) return;
     const stay = new ResizeObserver(() => {
+      size.current = sizeOf(box);
       if (atEnd.current) box.scrollTop = box.scrollHeight; // also when a phone's keyboard opens
     });
     stay.observe(box);
@@ -30,6 +32,7 @@ export function Talk() {
   }, []);
   const onScroll = (event: Event): void => {
     const box = event.currentTarget as HTMLElement;
+    if (sizeOf(box) !== size.current) return; // the window changed, not the reader's place: the observer is called next
     atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
   };
   return (
@@ -41,6 +44,8 @@ export function Talk() {
     </main>
   );
 }
+
+const sizeOf = (box: HTMLElement): string => `${box.clientWidth}x${box.clientHeight}`;
 
 function Hello() {
   const w = words.value;
