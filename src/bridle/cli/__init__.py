@@ -80,13 +80,23 @@ def commands(ctx: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code."""
+    """Run a command and return its exit code.
+
+    Does what click's own `main` does, which would make an error of a broken pipe.
+    """
     gc.set_threshold(150_000)  # loading modules makes many objects and no garbage
     atexit.register(gc.freeze)  # at the very end, looking for cycles is 10 ms for nothing
     _prepare_output()
     try:
         loaded()
-        code = _obey(sys.argv[1:] if arguments is None else list(arguments))
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        if _is_for_chat(words):
+            words = ["chat", *words]
+        try:
+            with commands.make_context("bridle", words) as context:
+                code = commands.invoke(context)
+        except click.exceptions.Exit as end:
+            code = end.exit_code
         sys.stdout.flush()
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
@@ -98,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_output() -> None:
-    """Neither an odd locale nor a stream that was closed is a reason to fail."""
+    """Make writing safe: in any locale, and if a stream was closed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -107,19 +117,8 @@ def _prepare_output() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _obey(arguments: list[str]) -> object:
-    """What click's own `main` does, but for a broken pipe, of which it would make an error."""
-    if _is_for_chat(arguments):
-        arguments = ["chat", *arguments]
-    try:
-        with commands.make_context("bridle", arguments) as ctx:
-            return commands.invoke(ctx)
-    except click.exceptions.Exit as leave:
-        return leave.exit_code
-
-
 def _is_for_chat(arguments: list[str]) -> bool:
-    """Options without a command are those of the screen; nothing at all is, in a terminal."""
+    """Return whether it is `bridle chat` without its name: options alone, or nothing at all."""
     if arguments:
         return arguments[0].startswith("-") and arguments[0] not in _OWN
     from bridle.cli.chat import is_screen

@@ -135,7 +135,7 @@ class Asker:
         self.lines.discard()
         self.screen.ask_approval(text, asked[0].shown)
         line = await self.lines.next()
-        self.screen.approval_said()
+        self.screen.end_approval()
         if line is None or not self.lines.is_terminal:
             self.screen.line("")  # nobody pressed Enter: the cursor still stands there
         if line is None:

@@ -1,7 +1,6 @@
 """A session by the beginning of its id, or the newest of a folder. Reads; starts nothing."""
 
 import os
-from pathlib import Path
 
 import click
 
@@ -15,14 +14,6 @@ from bridle.stores.session_index import find_sessions
 def session_folder() -> SessionFolder:
     """Where this user's sessions are."""
     return SessionFolder(state_folder(os.environ))
-
-
-def current_folder() -> Path:
-    """Return the folder that the command was started in. Raise `UsageError` if it is gone."""
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise click.UsageError("the current folder is gone\nName one with --workspace.") from None
 
 
 def find_session(folder: SessionFolder, start: str) -> SessionSummary:

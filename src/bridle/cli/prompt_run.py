@@ -78,13 +78,13 @@ class PromptRun:
         seen = self._setup.last_seq
         try:
             if self._parts:
-                self._screen.answer_aside()  # prompts of others may come first
+                self._screen.redirect_answers(to_stderr=True)  # prompts of others may come first
             async with self._open() as session, Watch(session, self._show, seen) as watch:
                 return await self._run_here(session, watch, seen)
         except SessionLocked:
             if self._owns_session:
                 raise
-            self._screen.answer_here()
+            self._screen.redirect_answers(to_stderr=False)
             return await self._run_elsewhere()  # another process was faster; nothing was sent
 
     @asynccontextmanager
@@ -135,7 +135,7 @@ class PromptRun:
             result = replace(result, permission_needed=unanswered)
         code = self._finish(result, watch.hint, watch.steps.count)
         while session.is_busy:  # others have sent prompts meanwhile, and were told that they run
-            self._screen.answer_aside()
+            self._screen.redirect_answers(to_stderr=True)
             if (await watch.resume()).reason == "interrupted":
                 break
         return code
@@ -192,7 +192,7 @@ class PromptRun:
             sys.stdout.buffer.flush()
         if self._sent_after is not None and record.seq > self._sent_after:
             self._sent_after = None
-            self._screen.answer_here()
+            self._screen.redirect_answers(to_stderr=False)
         self._screen.feed(record)
         if isinstance(event, ChildEnded):
             self._children.append(event)

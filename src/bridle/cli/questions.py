@@ -43,7 +43,7 @@ class Questions:
         if isinstance(record.event, ApprovalAsked) and record.event.shown in pending:
             self._ask(record.event)
         elif isinstance(record.event, TurnEnded):
-            self._screen.leave_question()
+            self._screen.drop_approval()
         elif isinstance(record.event, TurnParked):
             self._again()
 

@@ -1,7 +1,7 @@
-"""Feeds records to a person: the answer to standard output, everything else to standard error.
+"""Shows records to a person: the answer on standard output, everything else on standard error.
 
 On a terminal text appears as it streams. In a pipe standard output gets the answer alone: what a
-model says before it calls a tool goes to standard error. Knows the renderer, not the session.
+model says before it calls a tool goes to standard error. Knows lines of events, not the session.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,13 @@ from typing import TextIO
 from msgspec.structs import replace
 
 from bridle.cli import event_lines
-from bridle.cli.event_lines import notice_lines, retry_line, trace_line
+from bridle.cli.event_lines import notice_lines, retry_line, subject_of, trace_line
 from bridle.cli.style import Paint, Wrap, cut, erasing, erasing_above, paint_for, width_of
 from bridle.cli.user_input import user_name
 from bridle.events import (
     AgentActivity,
     ApprovalAnswered,
     ApprovalAsked,
-    Event,
     PromptReceived,
     ReplyDiscarded,
     ResponseCompleted,
@@ -31,22 +30,22 @@ from bridle.events import (
     TraceEvent,
     TurnEnded,
 )
-from bridle.messages import ToolCall
+from bridle.messages import ToolCall, ToolOutput
 from bridle.protocols.store import Record
 from bridle.tui.labels import ENDS_RETRY
 from bridle.workspace.event_text import answered_words, is_unheard
 from bridle.workspace.text import flat, neutral
 
 
-class _Nowhere(StringIO):
-    """Where an answer goes that is not to be shown."""
+class _NullStream(StringIO):
+    """Takes an answer that is not to be shown."""
 
     def write(self, text: str) -> int:
         return len(text)
 
 
 class Screen:
-    """Is fed records, in order, and writes what a person wants to see of them."""
+    """Writes what a person wants to see of the records that it is fed, in order."""
 
     def __init__(
         self,
@@ -58,256 +57,246 @@ class Screen:
         live: bool | None = None,
         paint: Paint | None = None,
     ) -> None:
-        self._out = self._answers = out or _Nowhere()
+        self._answers = out or _NullStream()
+        self._out = self._answers  # or standard error, if a text is not the answer asked for
         self._err = err
-        self._quiet = quiet
-        self._thinking = thinking
-        self._live = bool(out and out.isatty()) if live is None else live
+        self._is_quiet = quiet
+        self._shows_thinking = thinking
+        self._is_live = bool(out and out.isatty()) if live is None else live
         self.paint = paint or paint_for(err)
-        self.me = user_name()  # whose deeds need no name
-        self._wrap = Wrap() if self._live and err.isatty() else None
-        self.on_asked: Callable[[ApprovalAsked], None] | None = None  # who shows questions in full
-        self._held: list[str] = []
-        self._open: dict[str, ToolCall] = {}
-        self._unheard: dict[str, str] = {}  # why calls do not run that no person refused
-        self._several = False  # calls are open side by side
-        self._doing = ("", "")  # what an agent was last seen to work with
-        self._at_start = True
-        self._whispering = False
-        self._prompting = False  # a question stands at the end, and may be in the way
-        self._asking = ""  # the approval that somebody here is asked for, by what was shown
-        self._behind = False  # the cursor stands behind that question
-        self._retry: TraceEvent | None = None  # the last attempt that was announced
-        self._retry_below = False  # nothing was written since its line
-        self._lined = False  # the last thing shown was a line that is not the answer's
+        self.me = user_name()  # is not named as the author of prompts and answers
+        self._wrap = Wrap() if self._is_live and err.isatty() else None
+        self.on_asked: Callable[[ApprovalAsked], None] | None = None  # shows approvals in full
+        self._text: list[str] = []  # of the reply, in a pipe, until it is known to be the answer
+        self._calls: dict[str, ToolCall] = {}  # those without a result
+        self._are_several = False  # calls run side by side
+        self._unheard: dict[str, str] = {}  # by call: why it does not run, if nobody denied it
+        self._activity = ("", "")  # the tool that an agent used last, and for what
+        self._is_line_begun = False
+        self._is_in_thinking = False  # the line that is begun is thinking, not text
+        self._has_prompt = False  # a prompt for a line of input stands at the end
+        self._approval = ""  # `shown` of the approval that is asked for here
+        self._is_behind_approval = False  # the cursor stands behind it
+        self._retry: TraceEvent | None = None  # the attempt that was announced last
+        self._is_retry_last = False  # nothing was written since its line
+        self._needs_gap = False  # a line was written since the last text of the answer
 
     @property
     def width(self) -> int:
-        """Asked anew each time: a window can be resized."""
+        """The columns of the terminal, read each time: a window can be resized."""
         return width_of(self._err)
 
     def feed(self, record: Record) -> None:
-        """Show one record."""
+        """Show a record."""
         event = record.event
         if self._retry is not None and isinstance(event, ENDS_RETRY):
             retry, self._retry = self._retry, None
             self._write_retry(retry_line(retry, event, self.paint, self.width))
         match event:
+            case TextDelta(text=text):
+                self._write_text(text)
+            case ThinkingDelta(text=text):
+                if self._shows_thinking:
+                    self._write_thinking(text)
+            case ResponseCompleted():
+                self._end_reply(event)
+            case ToolCallReady(call=call):
+                self._show_call(call)
+            case ToolOutputDelta():
+                self._show_progress(event)
+            case ToolResultEvent(output=output):
+                self._show_result(output)
+            case AgentActivity():
+                self._show_activity(event)
+            case ApprovalAsked():
+                if self.on_asked is not None:
+                    self.on_asked(event)
+                else:
+                    self.line(event_lines.asked_line(event, self.paint, self.width))
+            case ApprovalAnswered():
+                self._show_answer(event)
+            case PromptReceived(letter=letter) if letter:
+                self.line(event_lines.letter_line(event, self.paint, self.width, self.me))
+            case TodosChanged(todos=todos):
+                for line in event_lines.todo_lines(todos, self.paint, self.width):
+                    self.line(line)
             case TraceEvent(kind="retry"):
                 self._write_retry(trace_line(event, self.paint, self.width))
-                self._retry, self._retry_below = event, True
-            case TextDelta(text=text):
-                self._say(text)
-            case ThinkingDelta(text=text):
-                if self._thinking:
-                    self._whisper(text)
-            case ResponseCompleted():
-                self._reply_over(event)
-            case ReplyDiscarded():
-                self._held = []
-                self._tell(event)
+                self._retry, self._is_retry_last = event, True
+            case TraceEvent():
+                if line := trace_line(event, self.paint, self.width):
+                    self.line(line)
             case _:
-                if isinstance(event, TurnEnded):
-                    self._write_held()
-                self._tell(event)
-
-    def _write_retry(self, line: str) -> None:
-        """Write a line on the attempts of one request; on a terminal it replaces the one before."""
-        if self._retry_below and self._err.isatty() and not self._quiet:
-            self._err.write(erasing_above())
-        self.line(line)
-
-    def _tell(self, event: Event) -> None:
-        for line in self._lines(event):
-            self.line(line)
+                if isinstance(event, ReplyDiscarded):
+                    self._text = []
+                elif isinstance(event, TurnEnded):
+                    self._write_answer()
+                for line in notice_lines(event, self.paint, self._tool_of, self.me):
+                    self.line(line)
 
     def line(self, text: str) -> None:
-        """A line beside the answer."""
-        if self._quiet:
+        """Write a line beside the answer."""
+        if self._is_quiet:
             return
         self.break_line()
         self._err.write(text + "\n")
         self._err.flush()
-        self._lined = bool(text)
+        self._needs_gap = bool(text)
+
+    def break_line(self) -> None:
+        """Begin a new line if one is begun, and take back a prompt for a line of input."""
+        self._is_retry_last = False
+        if self._has_prompt:
+            self._has_prompt = False
+            self._err.write(erasing() or "\n")
+        if self._is_behind_approval:
+            self._is_behind_approval = False
+            self._err.write("\n")
+        if self._is_line_begun:
+            stream = self._out if self._is_live and not self._is_in_thinking else self._err
+            rest = self._wrap.flush(self.width) if self._wrap and not self._is_in_thinking else ""
+            stream.write(rest + "\n")
+            stream.flush()
+            self._wrap = Wrap() if self._wrap else None
+            self._is_line_begun = self._is_in_thinking = False
 
     def ask(self, text: str) -> None:
-        """A question; the cursor stays behind it. Asked even when the rest is quiet."""
+        """Write a question, with the cursor behind it; even if the screen is quiet."""
         self.break_line()
         self._err.write(text)
         self._err.flush()
 
     def ask_approval(self, text: str, shown: str) -> None:
-        """Ask whether a call may run; an answer from elsewhere gets a line of its own."""
+        """Ask for approval of a call. If it is answered elsewhere, a line will say so."""
         self.ask(text)
-        self._asking, self._behind = shown, True
+        self._approval, self._is_behind_approval = shown, True
 
-    def approval_said(self) -> None:
-        """It was answered here."""
-        self._asking, self._behind = "", False
+    def end_approval(self) -> None:
+        """The approval was answered here."""
+        self._approval, self._is_behind_approval = "", False
 
-    def leave_question(self) -> None:
-        """The turn that asked is over: what stands there is no question any more."""
+    def drop_approval(self) -> None:
+        """The turn that asked for approval is over."""
         self.break_line()
-        self._asking = ""
-
-    def answer_aside(self) -> None:
-        """What is answered from here on is nobody's answer here: standard output has had it."""
-        self._out = self._err
-
-    def answer_here(self) -> None:
-        """What is answered from here on is the answer that was asked for."""
-        self._out = self._answers
+        self._approval = ""
 
     def prompt(self, text: str) -> None:
-        """Ask for a line. What comes before it is typed takes the place of the question."""
+        """Ask for a line of input. What is shown before it is there replaces the prompt."""
         self.ask(text)
-        self._prompting = True
+        self._has_prompt = True
 
     @property
     def is_prompting(self) -> bool:
-        """Does a prompt for a line stand at the end?"""
-        return self._prompting
+        """Return whether a prompt for a line of input stands at the end."""
+        return self._has_prompt
 
-    def typed(self) -> None:
-        """The line is there."""
-        self._prompting = False
+    def end_prompt(self) -> None:
+        """The line of input is there."""
+        self._has_prompt = False
 
-    def break_line(self) -> None:
-        """Begin a new line where text stands unfinished."""
-        self._retry_below = False
-        if self._prompting:
-            self._prompting = False
-            self._err.write(erasing() or "\n")
-        if self._behind:
-            self._behind = False
-            self._err.write("\n")
-        if not self._at_start:
-            stream = self._out if self._live and not self._whispering else self._err
-            held = self._wrap.flush(self.width) if self._wrap and not self._whispering else ""
-            stream.write(held + "\n")
-            stream.flush()
-            self._wrap = Wrap() if self._wrap else None
-            self._at_start, self._whispering = True, False
+    def redirect_answers(self, *, to_stderr: bool) -> None:
+        """Write what models say to standard error, or again to standard output.
 
-    def _lines(self, event: Event) -> list[str]:
-        paint, width = self.paint, self.width
-        match event:
-            case ToolCallReady(call=call):
-                return self._call(call)
-            case ToolResultEvent():
-                return self._result(event)
-            case PromptReceived(letter=letter) if letter:
-                return [event_lines.letter_line(event, paint, width, self.me)]
-            case TodosChanged(todos=todos):
-                return event_lines.todo_lines(todos, paint, width)
-            case ApprovalAsked():
-                return self._asked(event)
-            case ApprovalAnswered():
-                return self._answered(event)
-            case TraceEvent():
-                return [line for line in [trace_line(event, paint, width)] if line]
-            case _:
-                return self._activity(event) or notice_lines(event, paint, self._name, self.me)
+        Standard output is for the answer that was asked for, and not for those of other prompts.
+        """
+        self._out = self._err if to_stderr else self._answers
 
-    def _activity(self, event: Event) -> list[str]:
-        """An agent's call says more; one that makes none is seen to work all the same."""
-        if isinstance(event, ToolOutputDelta):
-            return self._progress(event)
-        if not isinstance(event, AgentActivity):
-            return []
-        doing = (event.tool_name, event.description)
-        if not event.tool_name or self._open or doing == self._doing:
-            return []
-        self._doing = doing
-        return [*self._aside(), event_lines.activity_line(event, self.paint, self.width)]
-
-    def _progress(self, event: ToolOutputDelta) -> list[str]:
-        """What a child session does, as its parent hears of it; other tools show their results."""
-        call = self._open.get(event.call_id)
-        if call is None or call.name != "task":
-            return []
-        whose = f"{cut(event_lines.subject_of(call), 24)}: " if self._several else ""
-        lines = (f"{whose}{flat(one)}" for one in event.text.splitlines())
-        return [self.paint.dim(f"    {cut(line, self.width - 4)}") for line in lines]
-
-    def _asked(self, asked: ApprovalAsked) -> list[str]:
-        if self.on_asked is None:
-            return [event_lines.asked_line(asked, self.paint, self.width)]
-        self.on_asked(asked)
-        return []
-
-    def _answered(self, answer: ApprovalAnswered) -> list[str]:
-        if self.on_asked is not None:
-            if not self._asking or answer.shown != self._asking:
-                return []  # it was typed here, and stands there
-            self._asking = ""
-        if is_unheard(answer):
-            self._unheard[answer.call_id] = answered_words(answer)
-            return []  # the line of its result says it
-        return [event_lines.answered_line(answer, self.paint, self.width, self.me)]
-
-    def _call(self, call: ToolCall) -> list[str]:
-        self._several = bool(self._open)
-        self._open[call.id] = call
-        known, self._doing = self._doing, ("", "")
-        if known == (call.name, event_lines.subject_of(call)):
-            return self._aside()  # its agent was seen to work with it
-        return [*self._aside(), event_lines.call_line(call, self.paint, self.width)]
-
-    def _name(self, call_id: str) -> str:
-        call = self._open.get(call_id)
+    def _tool_of(self, call_id: str) -> str:
+        call = self._calls.get(call_id)
         return call.name if call is not None else ""
 
-    def _result(self, event: ToolResultEvent) -> list[str]:
-        call = self._open.pop(event.output.call_id, None)
-        name = f"{call.name} {event_lines.subject_of(call)}" if call and self._several else ""
-        why = self._unheard.pop(event.output.call_id, event.output.text)
-        output = replace(event.output, text=why)
-        command = str(call.arguments.get("command", "")) if call else ""
-        return event_lines.result_lines(output, self.paint, self.width, of=name, command=command)
+    def _show_call(self, call: ToolCall) -> None:
+        self._are_several = bool(self._calls)
+        self._calls[call.id] = call
+        activity, self._activity = self._activity, ("", "")
+        self._write_aside()
+        if activity != (call.name, subject_of(call)):  # else its line is there already
+            self.line(event_lines.call_line(call, self.paint, self.width))
 
-    def _say(self, text: str) -> None:
-        if not self._live:
-            self._held.append(text)
+    def _show_progress(self, event: ToolOutputDelta) -> None:
+        """Show what a subagent does; of other calls, only the results are shown."""
+        call = self._calls.get(event.call_id)
+        if call is None or call.name != "task":
             return
-        self._retry_below = False
-        if self._whispering or self._prompting:
+        name = f"{cut(subject_of(call), 24)}: " if self._are_several else ""
+        for text in event.text.splitlines():
+            self.line(self.paint.dim(f"    {cut(f'{name}{flat(text)}', self.width - 4)}"))
+
+    def _show_result(self, output: ToolOutput) -> None:
+        call = self._calls.pop(output.call_id, None)
+        name = f"{call.name} {subject_of(call)}" if call and self._are_several else ""
+        command = str(call.arguments.get("command", "")) if call else ""
+        output = replace(output, text=self._unheard.pop(output.call_id, output.text))
+        paint, width = self.paint, self.width
+        for line in event_lines.result_lines(output, paint, width, of=name, command=command):
+            self.line(line)
+
+    def _show_activity(self, event: AgentActivity) -> None:
+        """Show a tool that an agent uses, unless a call says so, which says more."""
+        activity = (event.tool_name, event.description)
+        if event.tool_name and not self._calls and activity != self._activity:
+            self._activity = activity
+            self._write_aside()
+            self.line(event_lines.activity_line(event, self.paint, self.width))
+
+    def _show_answer(self, answer: ApprovalAnswered) -> None:
+        if self.on_asked is not None:
+            if not self._approval or answer.shown != self._approval:
+                return  # it was typed here, and stands there
+            self._approval = ""
+        if is_unheard(answer):  # the line of the call's result says it
+            self._unheard[answer.call_id] = answered_words(answer)
+        else:
+            self.line(event_lines.answered_line(answer, self.paint, self.width, self.me))
+
+    def _write_retry(self, line: str) -> None:
+        """Write a line on the attempts of a request; on a terminal it replaces the one before."""
+        if self._is_retry_last and self._err.isatty() and not self._is_quiet:
+            self._err.write(erasing_above())
+        self.line(line)
+
+    def _write_text(self, text: str) -> None:
+        if not self._is_live:
+            self._text.append(text)
+            return
+        self._is_retry_last = False
+        if self._is_in_thinking or self._has_prompt:
             self.break_line()
-        if self._lined:
-            self._out.write("\n")  # air between what was done and what is said of it
-            self._lined = False
+        if self._needs_gap:
+            self._out.write("\n")
+            self._needs_gap = False
         text = neutral(text)
         self._out.write(self._wrap.feed(text, self.width) if self._wrap else text)
         self._out.flush()
-        self._at_start = text.endswith("\n")
+        self._is_line_begun = not text.endswith("\n")
 
-    def _whisper(self, text: str) -> None:
-        self._retry_below = False
+    def _write_thinking(self, text: str) -> None:
+        self._is_retry_last = False
         self._err.write(self.paint.dim(neutral(text)))
         self._err.flush()
-        self._at_start, self._whispering = text.endswith("\n"), True
+        self._is_line_begun, self._is_in_thinking = not text.endswith("\n"), True
 
-    def _aside(self) -> list[str]:
-        """What was said in a pipe and is not the answer."""
-        text, self._held = "".join(self._held).strip("\n"), []
-        return [self.paint.dim(neutral(text))] if text else []
-
-    def _reply_over(self, reply: ResponseCompleted) -> None:
-        """A reply ended: in a pipe it is now known whether it was the answer."""
-        final = reply.message is not None and not reply.message.tool_calls
-        if final and reply.stop_reason == "max_tokens":
-            return  # the model may go on with it: what comes next belongs to the same text
-        if self._live:
+    def _end_reply(self, reply: ResponseCompleted) -> None:
+        """In a pipe, write the text of a reply: it is now known whether it is the answer."""
+        is_final = reply.message is not None and not reply.message.tool_calls
+        if is_final and reply.stop_reason == "max_tokens":
+            return  # the next reply may continue it
+        if self._is_live:
             self.break_line()
-            return
-        if final and reply.stop_reason not in ("error", "interrupted"):
-            self._write_held()
-        for line in self._aside():
-            self.line(line)
+        elif is_final and reply.stop_reason not in ("error", "interrupted"):
+            self._write_answer()
+        else:
+            self._write_aside()
 
-    def _write_held(self) -> None:
-        """What was said in a pipe is the answer."""
-        if self._held:
-            text, self._held = "".join(self._held).strip("\n"), []
+    def _write_aside(self) -> None:
+        """In a pipe, write the text of a reply that is not the answer."""
+        text, self._text = "".join(self._text).strip("\n"), []
+        if text:
+            self.line(self.paint.dim(neutral(text)))
+
+    def _write_answer(self) -> None:
+        """In a pipe, write the text of a reply that is the answer."""
+        if self._text:
+            text, self._text = "".join(self._text).strip("\n"), []
             self._out.write(neutral(text) + "\n")
             self._out.flush()

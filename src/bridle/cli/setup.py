@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridle.cli.failure import complain
-from bridle.cli.find import current_folder, find_session, newest_in
+from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
 from bridle.cli.style import Paint
 from bridle.cli.user_input import user_name
@@ -88,19 +88,20 @@ class Setup:
         self.folder = SessionFolder(state_folder(os.environ))
         named = flags.get("workspace")
         if (worktree := flags.get("worktree")) is not None:
-            named = open_worktree(named, worktree, self.folder.folder)
+            root = Path(named or _current_folder())
+            named = open_worktree(root, worktree, self.folder.folder)
         self.earlier: SessionSummary | None = None
         if flags.get("resume") is not None:
             self.earlier = find_session(self.folder, flags["resume"])
         elif flags.get("go_on"):
-            self.earlier = newest_in(self.folder, named or current_folder())
+            self.earlier = newest_in(self.folder, named or _current_folder())
         earlier_id = self.earlier.id if self.earlier is not None else ""
         self.log: Path | None = self.folder.path(earlier_id) if earlier_id else None
         self.is_imported = bool(earlier_id) and is_imported(self.folder, earlier_id)
         self._is_workspace_named = bool(named)
         if not named and self.earlier is not None and not self.is_imported:
             named = self.earlier.workspace if Path(self.earlier.workspace).is_dir() else ""
-        self.workspace = Path(named) if named else current_folder()
+        self.workspace = Path(named) if named else _current_folder()
         self._others = OtherSessions(self.folder.folder, self.workspace, earlier_id)
         self._is_quiet = bool(flags.get("quiet"))
         self._last_run = last_run(self.log) if self.log is not None else LastRun()
@@ -339,6 +340,13 @@ def to_limits(settings: Settings) -> Limits:
         day_tokens=given.day_tokens or 0,
         day_money=given.day_money or 0.0,
     )
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise click.UsageError("the current folder is gone\nName one with --workspace.") from None
 
 
 def load_project(

@@ -189,10 +189,10 @@ class Repl:
                     raise  # it was not the line that was cancelled
                 if self._leaving.is_set():
                     break
-                self._screen.typed()
+                self._screen.end_prompt()
                 self._screen.ask("\n")
                 self._screen.line(self._screen.paint.dim("Ctrl-D or /quit leaves"))
             finally:
                 self._reading = None
-                self._screen.typed()
+                self._screen.end_prompt()
         return None

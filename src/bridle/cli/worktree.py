@@ -14,17 +14,16 @@ from threading import Thread
 import click
 
 from bridle.cli.failure import complain
-from bridle.cli.find import current_folder
 from bridle.errors import AgentError
 from bridle.stores.session_index import ActiveSession, active_sessions
 
 _FOLDER = "worktrees"  # in the state folder
 
 
-def open_worktree(workspace: str | None, name: str, state: Path) -> Path:
+def open_worktree(root: Path, name: str, state: Path) -> Path:
     """Return the worktree of that name, which is made if there is none. Raise `ConfigError`.
 
-    `workspace` is a folder of the repository, the current one by default.
+    `root` is a folder of the repository.
     """
     from bridle.workspace.git.worktree import add_worktree, checked, list_worktrees
 
@@ -33,7 +32,6 @@ def open_worktree(workspace: str | None, name: str, state: Path) -> Path:
             "the words behind --worktree were taken for its name\n"
             "Put the prompt before it, or name it: --worktree=NAME."
         )
-    root = Path(workspace or current_folder())
     name = name or f"{time.strftime('%m%d-%H%M')}-{secrets.token_hex(2)}"
     folder = state / _FOLDER
     if os.path.lexists(folder / name):
