@@ -140,7 +140,7 @@ def thoughts(message):
 
 FACTS = (
     *("title", "tags", "workspace", "turn", "running", "parked", "metrics", "todos", "pending"),
-    *("answers", "grants", "times", "mode", "waiting", "letters", "open_calls", "transcript"),
+    *("answers", "grants", "times", "mode", "waiting", "inbox_ids", "open_calls", "transcript"),
 )
 
 
