@@ -30,8 +30,8 @@ def isolated(monkeypatch, tmp_path_factory):
         if name.startswith(_OURS) or name.upper() in _PROXIES or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path_factory.getbasetemp() / "home"))
-    if (adapters := sys.modules.get("bridle.runtime.providers")) is not None:
-        monkeypatch.setattr(adapters, "_handed_in", set())  # keys that other tests made known
+    if (providers := sys.modules.get("bridle.runtime.providers")) is not None:
+        monkeypatch.setattr(providers, "_secrets", set())  # keys that other tests made known
 
 
 @pytest.fixture

@@ -8,15 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.config import (
-    LimitSettings,
-    Settings,
-    config_file,
-    load_settings,
-    mask,
-    state_folder,
-    vendor_of,
-)
+from bridle.config.loader import load_settings
+from bridle.config.paths import config_file, state_folder
+from bridle.config.settings import LimitSettings, Settings, mask, vendor_of
 from bridle.errors import ConfigError
 
 KEY = "sk-" + "abcdefghijklmnopqrstuvwxyz"
@@ -272,9 +266,10 @@ def test_the_vendor_is_what_stands_before_the_model(name, vendor):
 
 def test_yaml_is_imported_only_for_a_file_and_a_place_needs_no_msgspec():
     program = (
-        "import sys, bridle.config as c; c.state_folder({'HOME': '/h'})\n"
+        "import sys, bridle.config.paths; bridle.config.paths.state_folder({'HOME': '/h'})\n"
         "assert 'msgspec' not in sys.modules\n"
-        "c.load_settings({}, {'HOME': '/nonexistent'})\n"
+        "import bridle.config.loader\n"
+        "bridle.config.loader.load_settings({}, {'HOME': '/nonexistent'})\n"
         "print('yaml' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

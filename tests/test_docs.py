@@ -18,7 +18,7 @@ import pytest
 import bridle
 from bridle.agents.base import AgentResponse
 from bridle.cli import COMMANDS, commands
-from bridle.config import load_settings
+from bridle.config.loader import load_settings
 from bridle.engine.history import History
 from bridle.runtime import EngineOptions
 from bridle.runtime.providers import ProviderOptions

@@ -3,7 +3,7 @@
 import asyncio
 
 from bridle.cli.catalogue import Menu
-from bridle.config import Settings
+from bridle.config.settings import Settings
 from bridle.providers.offline import Offline
 from bridle.server.offering import Offer
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.config import load_settings
 from bridle.config.folder import load_servers
+from bridle.config.loader import load_settings
 from bridle.config.mcp import (
     NAME,
     ServerSettings,

@@ -15,8 +15,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.protocols.provider import ProviderInfo
-from bridle.providers.fallback import Fallback
-from bridle.providers.retry import Retrying, RetryPolicy
+from bridle.providers.retry import Fallback, Retrying, RetryPolicy
 from bridle.providers.scripted import Scripted
 from bridle.usage import Price
 from rig import call, events, is_valid, make_engine, run, until

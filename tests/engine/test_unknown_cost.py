@@ -16,7 +16,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, ToolCall
 from bridle.protocols.provider import ProviderInfo, RequestConfig
-from bridle.providers.fallback import Fallback
+from bridle.providers.retry import Fallback
 from bridle.providers.scripted import Scripted
 from bridle.stores.day_budget import DayBudget
 from bridle.stores.jsonl import JsonlStore

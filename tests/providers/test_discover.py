@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridle.providers.local_servers import LocalServer, _models, find_local_servers
+from bridle.runtime.providers import LocalServer, _models, find_local_servers
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 OLLAMA = b'{"models": [{"name": "qwen3:8b"}, {"name": "nomic-embed-text"}]}'
@@ -111,7 +111,7 @@ def test_an_endless_answer_is_cut_off() -> None:
 
 
 def test_looking_for_servers_does_not_load_a_http_client() -> None:
-    code = "import sys, bridle.providers.local_servers; print('aiohttp' in sys.modules)"
+    code = "import sys, bridle.runtime.providers; print('aiohttp' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
 

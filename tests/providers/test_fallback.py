@@ -19,8 +19,7 @@ from bridle.errors import (
 from bridle.events import ResponseCompleted, TextDelta, TraceEvent, UsageReported
 from bridle.messages import Message, Text
 from bridle.protocols.provider import ProviderInfo
-from bridle.providers.fallback import Fallback
-from bridle.providers.retry import Retrying, RetryPolicy
+from bridle.providers.retry import Fallback, Retrying, RetryPolicy
 from bridle.stores.memory import MemoryStore
 from bridle.usage import Price, Usage
 

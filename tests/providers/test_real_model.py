@@ -9,8 +9,8 @@ import realmodel
 from bridle.events import ModelEvent, ResponseCompleted, TextDelta, UsageReported
 from bridle.messages import user
 from bridle.protocols.provider import Request, RequestConfig
-from bridle.providers.local_servers import find_local_servers
 from bridle.providers.openai_chat import OpenAIChat
+from bridle.runtime.providers import find_local_servers
 from bridle.usage import Usage
 
 pytestmark = pytest.mark.timeout(900)  # the first run downloads the model

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import bridle
-from bridle.config import Settings
+from bridle.config.settings import Settings
 from bridle.engine.budget import Limits
 from bridle.errors import ConfigError, MissingExtra, MissingKey, MissingModel, RateLimited
 from bridle.events import SessionStarted, TraceEvent

@@ -6,7 +6,7 @@ import sys
 import pytest
 from rig_spans import Collected
 
-from bridle.config import load_settings
+from bridle.config.loader import load_settings
 from bridle.errors import ConfigError
 from bridle.runtime import build_engine
 from bridle.runtime.telemetry import is_named, traced_store

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 import bridle.testing
-from bridle.providers.local_servers import LocalServer, find_local_servers
+from bridle.runtime.providers import LocalServer, find_local_servers
 from bridle.testing import FakeAnthropic, FakeLocal, FakeOpenAI
 from bridle.testing.server import FakeServer
 

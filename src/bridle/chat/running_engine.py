@@ -16,7 +16,7 @@ from bridle.chat.profile import Profile
 from bridle.chat.running import Run
 from bridle.chat.tools import ToolInfo, failed
 from bridle.chat.values import AgentContext
-from bridle.config import load_settings
+from bridle.config.loader import load_settings
 from bridle.errors import ConfigError
 from bridle.messages import Message, Text
 from bridle.policy import Rule, ToolPolicy

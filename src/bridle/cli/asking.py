@@ -18,8 +18,7 @@ from bridle.cli.question import choices, has_rule, question, to_answer
 from bridle.cli.screen import Screen
 from bridle.cli.style import Paint
 from bridle.cli.user_input import user_name
-from bridle.config import state_folder
-from bridle.config.paths import policy_file
+from bridle.config.paths import policy_file, state_folder
 from bridle.errors import AgentError, UnknownApproval
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, Answer, Conversation

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 
-from bridle.config import KEY_VARIABLES, Settings
+from bridle.config.settings import KEY_VARIABLES, Settings
 from bridle.providers.catalogue import models
 from bridle.runtime.agents import Usable, usable_agents
 from bridle.runtime.providers import find_key, find_provider, local_servers

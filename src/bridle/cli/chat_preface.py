@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bridle.cli.options import CHOOSE, to_settings
-from bridle.config import load_settings, state_folder
+from bridle.config.loader import load_settings
+from bridle.config.paths import state_folder
 from bridle.config.settings import KEY_VARIABLES
 from bridle.config.trust import COMMANDS, FILES, SKILLS, Trust
 from bridle.tui.first_run_values import EarlierSessions, Lacking, Untrusted

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bridle.cli.chat_server import DATABASE
-from bridle.config import state_folder
+from bridle.config.paths import state_folder
 from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra
 
@@ -29,7 +29,7 @@ def check_installed() -> None:
 def check_model(model: str | None) -> None:
     """Raise `MissingModel` if none is named and none is found: its users would talk to rules."""
     if not model:
-        from bridle.config import load_settings
+        from bridle.config.loader import load_settings
         from bridle.runtime.providers import find_provider
 
         find_provider(load_settings({}, os.environ).settings, probe=list).provider()

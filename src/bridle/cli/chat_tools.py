@@ -137,7 +137,7 @@ def _secret(path: str | None) -> str:
 
 def _tools(flags: dict[str, Any]) -> "tuple[ToolServer, Any]":
     """The tools over the database, which is made where there is none. Raise `MissingExtra`."""
-    from bridle.config import state_folder
+    from bridle.config.paths import state_folder
     from bridle.distribution import install_hint
     from bridle.errors import MissingExtra
 

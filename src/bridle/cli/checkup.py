@@ -17,14 +17,9 @@ from typing import NamedTuple
 from bridle import __version__
 from bridle.cli import installation
 from bridle.cli.style import Paint
-from bridle.config import (
-    KEY_VARIABLES,
-    LoadedSettings,
-    Settings,
-    config_file,
-    load_settings,
-    state_folder,
-)
+from bridle.config.loader import load_settings
+from bridle.config.paths import config_file, state_folder
+from bridle.config.settings import KEY_VARIABLES, LoadedSettings, Settings
 from bridle.errors import AgentError, ConfigError, MissingModel
 from bridle.protocols.provider import ProviderInfo
 from bridle.runtime import Choice, find_provider

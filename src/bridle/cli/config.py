@@ -16,7 +16,7 @@ def command() -> None:
 @command.command("path")
 def path() -> None:
     """Print where the settings file is, or would be."""
-    from bridle.config import config_file
+    from bridle.config.paths import config_file
 
     click.echo(config_file(os.environ))
 
@@ -25,14 +25,16 @@ def path() -> None:
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
 def show(as_json: bool) -> None:
     """Every setting: its value and its origin. Keys are masked."""
+    from msgspec.structs import replace
+
     from bridle.cli.failure import complain
     from bridle.cli.style import cells, paint_for, plain
-    from bridle.config import load_settings
+    from bridle.config.loader import load_settings
 
     loaded = load_settings()
     hooks = _hooks()
     shown = [
-        item._replace(value=DEFAULTS.get(item.key)) if item.value is None else item
+        replace(item, value=DEFAULTS.get(item.key)) if item.value is None else item
         for item in loaded.rows()
     ]
     if as_json:

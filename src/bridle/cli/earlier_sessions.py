@@ -7,7 +7,8 @@ from typing import Any
 from bridle.cli.house_here_desk import Desk
 from bridle.cli.house_here_words import plainly
 from bridle.cli.options import to_settings
-from bridle.config import load_settings, state_folder
+from bridle.config.loader import load_settings
+from bridle.config.paths import state_folder
 from bridle.stores.reader import SessionFolder
 from bridle.tui.house import Listed
 

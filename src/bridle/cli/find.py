@@ -4,7 +4,7 @@ import os
 
 import click
 
-from bridle.config import state_folder
+from bridle.config.paths import state_folder
 from bridle.errors import UnknownSession
 from bridle.protocols.store import SessionSummary
 from bridle.stores.reader import SessionFolder

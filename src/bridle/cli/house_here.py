@@ -20,7 +20,7 @@ from bridle.cli.house_here_words import overheard, plainly
 from bridle.cli.setup import Setup
 from bridle.cli.taking import fork_session, pieces_of, write_private
 from bridle.cli.user_input import user_name
-from bridle.config import state_folder
+from bridle.config.paths import state_folder
 from bridle.config.trust import Trust, command_files
 from bridle.errors import AgentError, SessionBusy, SessionError
 from bridle.events import ApprovalAsked

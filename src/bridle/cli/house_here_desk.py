@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bridle.cli.changing import take
 from bridle.cli.find import find_session
 from bridle.cli.user_input import user_name
-from bridle.config import Settings
+from bridle.config.settings import Settings
 from bridle.engine.engine import Engine
 from bridle.engine.session import Session
 from bridle.errors import SessionLocked

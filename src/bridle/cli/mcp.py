@@ -56,8 +56,8 @@ def list_servers(check: bool, as_json: bool) -> int:
 def found_servers() -> "tuple[list[Server], list[tuple[str, str]]]":
     """The servers that count in the current folder; those that are switched off, with origins."""
     from bridle.cli.failure import complain
-    from bridle.config import state_folder
     from bridle.config.folder import load_servers
+    from bridle.config.paths import state_folder
     from bridle.runtime.mcp import server_of
 
     root = Path.cwd()

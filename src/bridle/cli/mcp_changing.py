@@ -99,9 +99,8 @@ def _pairs(given: "str | tuple[str, ...]", mark: str, how: str) -> dict[str, str
 @click.argument("name")
 def remove(name: str) -> int:
     """Take the server NAME out of your settings, and forget what was known of it."""
-    from bridle.config import state_folder
     from bridle.config.mcp import own_servers, remove_server
-    from bridle.config.paths import config_file
+    from bridle.config.paths import config_file, state_folder
     from bridle.runtime.mcp import PINS, spec_of, tokens_of
     from bridle.tools.mcp.pins import Pins
 
@@ -138,7 +137,7 @@ def test(name: str, accept: bool) -> int:
 
 
 def _try(settings: "ServerSettings") -> int:
-    from bridle.config import state_folder
+    from bridle.config.paths import state_folder
     from bridle.runtime.mcp import server_of
 
     server = server_of(settings, Path.cwd(), state_folder(os.environ), os.environ)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.cli.setup import Setup
-from bridle.config import KEY_VARIABLES, Settings
+from bridle.config.settings import KEY_VARIABLES, Settings
 from bridle.runtime.agents import CLAUDE, LOOP, check_agent, usable_agents
 from bridle.runtime.providers import LOCAL
 

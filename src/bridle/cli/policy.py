@@ -68,7 +68,7 @@ def explain(text: str | None, as_json: bool, **flags: Any) -> int:
     """
     from bridle.cli.policy_explain import answer_lines, explain_call, json_call
     from bridle.cli.user_input import check_text
-    from bridle.config import load_settings
+    from bridle.config.loader import load_settings
     from bridle.runtime.dry_run import DryRun
 
     settings = load_settings({"mode": flags["mode"]}).settings

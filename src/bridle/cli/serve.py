@@ -104,6 +104,6 @@ command.params = [one for one in command.params if one.name not in _UNFIT]
 
 def server_folder() -> "Path":
     """Where the server keeps its tokens, its sign-ins and its log."""
-    from bridle.config import state_folder
+    from bridle.config.paths import state_folder
 
     return state_folder(os.environ) / "server"

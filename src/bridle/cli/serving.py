@@ -26,7 +26,8 @@ from bridle.cli.setup import Setup
 from bridle.cli.style import paint_for
 from bridle.cli.supervising import identity
 from bridle.cli.whereabouts import recorded
-from bridle.config import Settings, state_folder
+from bridle.config.paths import state_folder
+from bridle.config.settings import Settings
 from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.runtime import find_provider
 from bridle.server import check_installed

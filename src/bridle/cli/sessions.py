@@ -13,7 +13,7 @@ import click
 from bridle.cli.lazy import Lazy
 from bridle.cli.state import Doing, doing
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
-from bridle.config import state_folder_str
+from bridle.config.paths import state_folder_str
 from bridle.stores.session_index import SessionEntry, count_sessions
 from bridle.stores.session_index import list_sessions as glance
 

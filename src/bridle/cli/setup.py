@@ -16,9 +16,9 @@ from bridle.cli.options import to_settings
 from bridle.cli.style import Paint
 from bridle.cli.user_input import user_name
 from bridle.cli.worktree import OtherSessions, open_worktree, worktree_note
-from bridle.config import LoadedSettings, Settings, load_settings, state_folder, vendor_of
-from bridle.config.paths import hooks_file, policy_file, skills_folder
-from bridle.config.settings import FLAGS, PROVIDERS
+from bridle.config.loader import load_settings
+from bridle.config.paths import hooks_file, policy_file, skills_folder, state_folder
+from bridle.config.settings import FLAGS, PROVIDERS, LoadedSettings, Settings, vendor_of
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import Approver
 from bridle.engine.session import Session

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bridle.client import Client
-from bridle.config import state_folder
+from bridle.config.paths import state_folder
 from bridle.errors import AgentError, ConfigError
 from bridle.workspace.fs import write_private
 

@@ -21,7 +21,7 @@ from bridle.cli.options import to_settings
 from bridle.cli.serving import room_of, stopped
 from bridle.cli.serving_log import logged
 from bridle.cli.supervising import Supervisor, identity
-from bridle.config import load_settings
+from bridle.config.loader import load_settings
 
 if TYPE_CHECKING:
     from bridle.server.room import Room

@@ -29,7 +29,7 @@ def command(folder: str | None, yes: bool, listing: bool, remove: bool) -> int:
     A folder's rules, hooks and instructions for the model say nothing until you trust it. What you
     trust is what was shown: a file that changes has to be trusted again.
     """
-    from bridle.config import state_folder
+    from bridle.config.paths import state_folder
     from bridle.config.trust import Trust
 
     trust = Trust(state_folder(os.environ))

@@ -16,7 +16,7 @@ from bridle.cli.failure import DONE, FAILED, complain
 from bridle.cli.style import Paint, paint_for, plain
 from bridle.cli.told import confirm, tell, tell_json
 from bridle.cli.user_input import user_name
-from bridle.config import state_folder
+from bridle.config.paths import state_folder
 from bridle.errors import AgentError, ConfigError, SessionError
 from bridle.workspace.text import quantity
 

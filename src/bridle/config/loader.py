@@ -9,9 +9,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from bridle.config.paths import config_file
 from bridle.config.settings import (
@@ -35,7 +36,7 @@ _EXAMPLE = "For example `model: anthropic/MODEL`, or `limits:` with `steps: 50` 
 Entry = tuple[str, Any, str]  # key, value, `file:line`
 
 
-class _Value(NamedTuple):
+class _Value(Struct, frozen=True):
     value: Any
     origin: str
 
@@ -54,31 +55,29 @@ def load_settings(
     """
     environ = os.environ if environ is None else environ
     path = config_file(environ) if file is None else file
-    from_file = _from_file(path, required=file is not None or bool(environ.get("BRIDLE_CONFIG")))
+    required = file is not None or bool(environ.get("BRIDLE_CONFIG"))
+    entries = read_settings_file(path, required=required)
+    from_file = {key: _Value(value, f"file {location}") for key, value, location in entries}
     merged = _merge(from_file, _from_environment(environ), _from_flags(flags or {}))
     _set_vendor(merged, from_file, environ)
     for key, check in (("api_key", check_key), ("base_url", check_url)):
         if key in merged:
-            check(*merged[key])
+            check(merged[key].value, merged[key].origin)
+    plain = {key: item.value for key, item in merged.items() if "." not in key}
+    limits = {key.partition(".")[2]: item.value for key, item in merged.items() if "." in key}
     origins = {key: merged[key].origin if key in merged else "default" for key in TYPES}
     exposed = "api_key" in from_file and _is_readable_by_others(path)
     warning = f"{path} holds an API key and others can read it: chmod 600 {path}"
     return LoadedSettings(
-        settings=_to_settings(merged),
+        settings=Settings(**plain, limits=LimitSettings(**limits)),
         origins=origins,
         file=path,
         warnings=(warning,) if exposed else (),
     )
 
 
-def _to_settings(layer: _Layer) -> Settings:
-    plain = {key: item.value for key, item in layer.items() if "." not in key}
-    limits = {key.partition(".")[2]: item.value for key, item in layer.items() if "." in key}
-    return Settings(**plain, limits=LimitSettings(**limits))
-
-
 def _merge(*layers: _Layer) -> _Layer:
-    """The later wins. A model that names its provider also wins over a provider set before."""
+    """Merge layers; the later wins. A model that names its provider replaces an earlier one."""
     merged: _Layer = {}
     for layer in layers:
         if "model" in layer and vendor_of(layer["model"].value) in PROVIDERS:
@@ -117,11 +116,6 @@ def _family(vendor: str) -> str:
 # --- the layers --------------------------------------------------------------------------------
 
 
-def _from_file(path: Path, *, required: bool) -> _Layer:
-    entries = read_settings_file(path, required=required)
-    return {key: _Value(value, f"file {location}") for key, value, location in entries}
-
-
 def _from_environment(environ: Mapping[str, str]) -> _Layer:
     return {
         key: _Value(_convert(key, value, variable, strict=False), f"environment {variable}")
@@ -141,7 +135,7 @@ def _from_flags(flags: Mapping[str, Any]) -> _Layer:
 
 
 def read_settings_file(path: Path, *, required: bool) -> list[Entry]:
-    """What the file sets. A file that does not exist sets nothing, unless it is required."""
+    """Return what the file sets: nothing if it does not exist, unless it is required."""
     text = read_text(path, "settings")
     if text is None and required:
         hint = "Make the file, or unset BRIDLE_CONFIG."
@@ -157,7 +151,7 @@ def _is_readable_by_others(path: Path) -> bool:
 
 
 def _entries(loader: Any, node: Any, path: Path, prefix: str) -> Iterator[Entry]:
-    """The entries of a mapping; the keys of `limits` have a dot in them."""
+    """Yield the entries of a mapping; the keys of `limits` have a dot in them."""
     what = f"`{prefix[:-1]}`" if prefix else "the file"
     for name, node_of_value, location in items_of(node, path, what, _EXAMPLE):
         key = prefix + name
@@ -261,9 +255,9 @@ def check_url(url: str, origin: str) -> None:
 
 # Check the person's `redact` patterns, which are matched against everything that is recorded.
 #
-# A pattern has to be a regular expression, to match something, and to be fast on every text: a
-# pattern like `(a+)+$` takes longer with each character than with all before it. Speed is tried
-# out, not proved. An error never repeats a pattern, because it may say what is to be kept secret.
+# A pattern has to be a regular expression, to match something, and to be fast on every text: the
+# time of a pattern like `(a+)+$` doubles with each character. Speed is tested on samples, not
+# proved. An error never repeats a pattern, because it may contain a secret.
 
 _LENGTHS = (*SHORT, 500, 2000)  # characters of the texts that are tried
 _SLOW = 0.004  # seconds of our own: hundreds of times what a text of that length should take

@@ -22,17 +22,17 @@ def config_file_str(environ: Mapping[str, str]) -> str:
 
 def policy_file(environ: Mapping[str, str]) -> "Path":
     """The person's own rules: `policy.yaml` in the user's configuration folder."""
-    return _config_folder(environ) / "policy.yaml"
+    return _path(_user_folder(environ, "XDG_CONFIG_HOME", ".config")) / "policy.yaml"
 
 
 def hooks_file(environ: Mapping[str, str]) -> "Path":
     """The person's own hooks: `hooks.yaml` in the user's configuration folder."""
-    return _config_folder(environ) / "hooks.yaml"
+    return _path(_user_folder(environ, "XDG_CONFIG_HOME", ".config")) / "hooks.yaml"
 
 
 def skills_folder(environ: Mapping[str, str]) -> "Path":
     """The person's own skills: `skills` in the user's configuration folder."""
-    return _config_folder(environ) / "skills"
+    return _path(_user_folder(environ, "XDG_CONFIG_HOME", ".config")) / "skills"
 
 
 def state_folder(environ: Mapping[str, str]) -> "Path":
@@ -45,10 +45,6 @@ def state_folder_str(environ: Mapping[str, str]) -> str:
     if chosen := environ.get("BRIDLE_STATE"):
         return os.path.abspath(os.path.expanduser(chosen))  # noqa: PTH100, PTH111 - see above
     return _user_folder(environ, "XDG_STATE_HOME", ".local/state")
-
-
-def _config_folder(environ: Mapping[str, str]) -> "Path":
-    return _path(_user_folder(environ, "XDG_CONFIG_HOME", ".config"))
 
 
 def _user_folder(environ: Mapping[str, str], variable: str, default: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -112,7 +112,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
         return f"Settings({', '.join(f'{key}={value!r}' for key, value in shown.items())})"
 
 
-class SettingRow(NamedTuple):
+class SettingRow(Struct, frozen=True):
     """One setting as a person sees it: a key is masked."""
 
     key: str

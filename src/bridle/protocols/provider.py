@@ -1,7 +1,7 @@
 """The promise every model API's adapter keeps, and what goes in and comes out."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -99,7 +99,7 @@ def known_limit(config: RequestConfig, info: ProviderInfo) -> int:
     return reply_limit(config, info) if config.max_tokens or info.max_output else 0
 
 
-class Retry(NamedTuple):
+class Retry(Struct, frozen=True):
     """Another try of a failed request: the event that announces it, and how long to wait."""
 
     trace: TraceEvent

@@ -12,14 +12,16 @@ turn before are encoded once more without it, from the first one that had some.
 import re
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from bridle.messages import Message, Transcript
 from bridle.protocols.json_schema import Schema, can_be_closed, literal_key
 from bridle.protocols.provider import Request
 
 
-class EncodedMessage(NamedTuple):
+class EncodedMessage(Struct, frozen=True, gc=False):
     """One message on the wire: the opening with its role, and its comma-separated items.
 
     A message without items is left out. Neighbours with the same opening become one entry; with an
@@ -76,7 +78,8 @@ class EncodingCache:
             return b"".join((head, glue, messages, tail))
 
     def _append(self, index: int, message: Message) -> None:
-        opening, items, thinks = self._encoder.write(message, index >= self._turn)
+        encoded = self._encoder.write(message, index >= self._turn)
+        opening, items = encoded.opening, encoded.items
         current = self._openings[-1] if self._openings else None
         if items:
             if current is None:
@@ -89,7 +92,7 @@ class EncodingCache:
             current = opening
         self._ends.append(len(self._bytes))
         self._openings.append(current)
-        if thinks and self._first_thinking is None:
+        if encoded.thinks and self._first_thinking is None:
             self._first_thinking = index
 
     def _set_turn(self, turn: int) -> None:

@@ -1,13 +1,15 @@
 """A responder that needs no key and no network: a table of rules over the last prompt.
 
 It is not a language model and says so. It asks for tools as a model would (list, read, search,
-run the tests) and tells in a sentence or two what came back. Knows the tools by name only.
+run the tests) and summarises the result in a sentence or two. Knows the tools by name only.
 """
 
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from bridle.events import ModelEvent
 from bridle.messages import Message, Part, Text, ToolCall, ToolOutput
@@ -26,8 +28,8 @@ _LINES_SHOWN = 10
 _WIDEST = 160
 
 
-class Wanted(NamedTuple):
-    """A tool to ask for."""
+class ToolRequest(Struct, frozen=True):
+    """A tool to call."""
 
     tool: str
     arguments: dict[str, Any]
@@ -35,51 +37,51 @@ class Wanted(NamedTuple):
 
 Words = Mapping[str, str]
 Results = Sequence[ToolOutput]
-Plan = Callable[[Words, Results], Wanted | str]
+Plan = Callable[[Words, Results], ToolRequest | str]
 
 
-def _list(words: Words, results: Results) -> Wanted | str:
+def _list(words: Words, results: Results) -> ToolRequest | str:
     place = words["place"]
     if not results:
-        return Wanted("glob", {"pattern": f"{place.rstrip('/')}/**/*" if place else "**/*"})
+        return ToolRequest("glob", {"pattern": f"{place.rstrip('/')}/**/*" if place else "**/*"})
     where = f"in {place}" if place else "here"
-    return _told(results[-1], f"There is nothing {where}.", f"{{count}} {where}:", "file")
+    return _summary(results[-1], f"There is nothing {where}.", f"{{count}} {where}:", "file")
 
 
-def _find(words: Words, results: Results) -> Wanted | str:
+def _find(words: Words, results: Results) -> ToolRequest | str:
     if not results:
-        return Wanted("glob", {"pattern": words["pattern"]})
-    return _told(results[-1], f"No file fits {words['pattern']}.", "{count} found:", "file")
+        return ToolRequest("glob", {"pattern": words["pattern"]})
+    return _summary(results[-1], f"No file fits {words['pattern']}.", "{count} found:", "file")
 
 
-def _search(words: Words, results: Results) -> Wanted | str:
+def _search(words: Words, results: Results) -> ToolRequest | str:
     what, place = words["what"], words["place"]
     if not results:
         pattern = re.sub(r"([\\.^$|?*+()\[\]{}])", r"\\\1", what)
-        return Wanted("grep", {"pattern": pattern, **({"path": place} if place else {})})
+        return ToolRequest("grep", {"pattern": pattern, **({"path": place} if place else {})})
     where = f" in {place}" if place else ""
-    return _told(results[-1], f"“{what}” was not found{where}.", f"“{what}”{where}: {{count}}:")
+    return _summary(results[-1], f"“{what}” was not found{where}.", f"“{what}”{where}: {{count}}:")
 
 
-def _read(words: Words, results: Results) -> Wanted | str:
+def _read(words: Words, results: Results) -> ToolRequest | str:
     if not results:
-        return Wanted("read", {"path": words["path"]})
-    return _told(results[-1], f"{words['path']} is empty.", f"{words['path']}, {{count}}:")
+        return ToolRequest("read", {"path": words["path"]})
+    return _summary(results[-1], f"{words['path']} is empty.", f"{words['path']}, {{count}}:")
 
 
-def _test(words: Words, results: Results) -> Wanted | str:
+def _test(words: Words, results: Results) -> ToolRequest | str:
     """Look at what is here, then (only if that says nothing) for tests, then run."""
     last = results[-1] if results else None
     if last is None:
-        return Wanted("glob", {"pattern": "*"})
+        return ToolRequest("glob", {"pattern": "*"})
     if last.name == "shell" or len(results) > 2:
         return _tested(last)
     if last.is_error:
-        return _failed(last)
+        return _failure(last)
     if command := _command(_lines(last)):
-        return Wanted("shell", {"command": command})
+        return ToolRequest("shell", {"command": command})
     if len(results) == 1:
-        return Wanted("glob", {"pattern": "**/test_*.py"})
+        return ToolRequest("glob", {"pattern": "**/test_*.py"})
     return "I see nothing here that says how its tests are run."
 
 
@@ -109,7 +111,7 @@ def _command(lines: Sequence[str]) -> str:
 def _tested(output: ToolOutput) -> str:
     verdict = "The tests did not pass" if output.is_error else "The tests ran"
     shown = [line[:_WIDEST] for line in _lines(output)[-_LINES_SHOWN:]]
-    return f"{verdict}. The end of the output:\n{_fenced(shown)}" if shown else f"{verdict}."
+    return f"{verdict}. The end of the output:\n{_code_block(shown)}" if shown else f"{verdict}."
 
 
 def _greet(words: Words, results: Results) -> str:
@@ -165,13 +167,13 @@ class Offline:
                 yield event
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
 
 def _answer(request: Request, call_id: str) -> Part:
     prompt, results = _last_turn(request.messages)
     step = _plan(prompt[:_PROMPT_READ], results)
-    if isinstance(step, Wanted):
+    if isinstance(step, ToolRequest):
         if any(tool.name == step.tool for tool in request.tools):
             return ToolCall(call_id, step.tool, step.arguments)
         step = f"For that I need the tool `{step.tool}`, which is not available here."
@@ -179,7 +181,7 @@ def _answer(request: Request, call_id: str) -> Part:
     return Text(step if said or _WHO in step else f"{_WHO}\n{step}")
 
 
-def _plan(prompt: str, results: Results) -> Wanted | str:
+def _plan(prompt: str, results: Results) -> ToolRequest | str:
     text = " ".join(prompt.split())  # the patterns know single spaces only, which keeps them fast
     for pattern, plan in _TABLE:
         if match := re.search(pattern, text, re.IGNORECASE):
@@ -206,26 +208,26 @@ def _last_turn(messages: Sequence[Message]) -> tuple[str, Results]:
     return "", results
 
 
-def _told(output: ToolOutput, nothing: str, title: str, noun: str = "line") -> str:
+def _summary(output: ToolOutput, nothing: str, title: str, noun: str = "line") -> str:
     if output.is_error:
-        return _failed(output)
+        return _failure(output)
     lines = [line for line in _lines(output) if not re.fullmatch(r"\[.*\]", line)]  # remarks
-    if not lines or (output.name in ("glob", "grep") and _says_none(lines)):
+    if not lines or (output.name in ("glob", "grep") and _is_empty_result(lines)):
         return nothing
     count = f"1 {noun}" if len(lines) == 1 else f"{len(lines)} {noun}s"
     shown = [line[:_WIDEST] for line in lines[:_LINES_SHOWN]]
     rest = len(lines) - len(shown)
     more = f"\n… and {rest} more." if rest else ""
-    return f"{title.replace('{count}', count)}\n{_fenced(shown)}{more}"
+    return f"{title.replace('{count}', count)}\n{_code_block(shown)}{more}"
 
 
-def _says_none(lines: Sequence[str]) -> bool:
-    """A tool that finds nothing may say so in words."""
+def _is_empty_result(lines: Sequence[str]) -> bool:
+    """Does the tool say in words that it found nothing?"""
     words = r"\(?(?:no|nothing)\s+(?:files?|match\w*|lines?|results?|found|here)\b"
     return len(lines) == 1 and re.match(words, lines[0], re.IGNORECASE) is not None
 
 
-def _failed(output: ToolOutput) -> str:
+def _failure(output: ToolOutput) -> str:
     lines = _lines(output)
     return f"That did not work: {lines[0][:_WIDEST] if lines else 'the tool gave no reason'}"
 
@@ -234,7 +236,7 @@ def _lines(output: ToolOutput) -> list[str]:
     return [line for line in output.text.splitlines() if line.strip()]
 
 
-def _fenced(lines: Sequence[str]) -> str:
+def _code_block(lines: Sequence[str]) -> str:
     text = "\n".join(lines)
     fence = "`" * max(3, max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{fence}\n{text}\n{fence}"

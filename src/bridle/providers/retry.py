@@ -1,17 +1,25 @@
-"""Retrying: the same provider, asked again when another try may work.
+"""Ask again if a request failed: the same provider (`Retrying`), or another one (`Fallback`).
 
-`Retrying` retries by itself only before the first delta, so that nobody sees a sentence twice. If a
-reply breaks off later, its reader has to discard it and ask again; `retry_policy` says for how
-long. Errors are judged by their `retryable` and `retry_after`, whatever the vendor.
+Both do so only before the first delta, so that nobody sees a sentence twice. If a reply breaks off
+later, its reader has to discard it and ask again; `retry_policy` says for how long. Errors are
+judged by their `retryable` and `retry_after`, whatever the vendor. `Fallback` asks the second
+provider if the first is overloaded, limited or out of reach; `ResponseCompleted.model` says which
+one answered, and its tokens are priced as its own.
 """
 
+from asyncio import sleep
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from random import uniform
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
-from bridle.errors import AgentError, Unreachable
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bridle.errors import AgentError, Overloaded, RateLimited, Unreachable
 from bridle.events import ModelEvent, TraceEvent, UsageReported
-from bridle.protocols.provider import Provider, ProviderInfo, Request, Retry
+from bridle.protocols.provider import Provider, ProviderInfo, Request, Retry, retry_policy_of
 from bridle.workspace.text import quantity
 
 # An event stream that can restart until the first delta has been delivered.
@@ -25,7 +33,7 @@ Start = Callable[[], Stream]
 _NOT_OF_REPLY = frozenset({TraceEvent, UsageReported})  # events without a part of the reply
 
 
-class Restart(NamedTuple):
+class Restart(Struct, frozen=True):
     """What to do after a failure: report it, wait, start the next attempt."""
 
     retry: Retry
@@ -126,7 +134,7 @@ class RetryPolicy:
         self._pause = pause
 
     def begin(self) -> "Tries":
-        """The tries of one request."""
+        """Return the tries of one request."""
         return Tries(self)
 
     async def pause(self, seconds: float) -> None:
@@ -134,14 +142,10 @@ class RetryPolicy:
         if self._pause is not None:
             await self._pause(seconds)
         elif seconds > 0:
-            from asyncio import sleep
-
             await sleep(seconds)
 
     def wait(self, failures: int, waited: float, error: AgentError) -> float | None:
-        """Seconds until the next try; None: there is none."""
-        from random import uniform
-
+        """Return the seconds until the next try; None: there is none."""
         if not error.retryable or (self.retries is not None and failures > self.retries):
             return None
         most = self.seconds
@@ -167,7 +171,7 @@ class Tries:
         self._since = 0.0
 
     def after(self, error: AgentError) -> Retry | None:
-        """How to go on after this failure; None: it is raised, and its hint says what was done."""
+        """Return the next try; None: raise the error, whose hint says what was tried."""
         policy, now = self._policy, self._policy.clock()
         if not isinstance(error, Unreachable):
             policy.answered = True
@@ -179,10 +183,10 @@ class Tries:
         if seconds is not None:
             return Retry(self._trace(error, seconds), seconds, policy.pause)
         if error.retryable and error.retry_after is not None and policy.retries != 0:
-            asked = f"The server asks to wait {_spoken(error.retry_after)}."
+            asked = f"The server asks to wait {_duration(error.retry_after)}."
             error.hint = f"{asked} {error.hint}".rstrip()
         elif error.retryable and self._failures > 1:
-            tried = f"It was tried {self._failures} times in {_spoken(waited)}."
+            tried = f"It was tried {self._failures} times in {_duration(waited)}."
             error.hint = f"{tried} {error.hint}".rstrip()
         return None
 
@@ -209,11 +213,11 @@ class Retrying:
 
     @property
     def info(self) -> ProviderInfo:
-        """What is known of the provider inside."""
+        """Return what is known about the provider inside."""
         return self.provider.info
 
     def stream(self, request: Request) -> Stream:
-        """The provider's events; a `retry` trace before each wait."""
+        """Yield the provider's events, and a `retry` trace before each wait."""
         return _Attempts(self, request)
 
     async def close(self) -> None:
@@ -233,7 +237,7 @@ class _Attempts(RestartableStream):
         self._tries: Tries | None = None
 
     def on_event(self, event: ModelEvent) -> None:
-        """The server has answered."""
+        """Note that the server has answered."""
         self._retrying.retry_policy.answered = True
 
     def next_attempt(self, error: AgentError) -> Restart | None:
@@ -247,11 +251,97 @@ class _Attempts(RestartableStream):
         return self._retrying.provider.stream(self._request)
 
 
-def _spoken(seconds: float) -> str:
-    """A wait as a person says it."""
+def _duration(seconds: float) -> str:
+    """Return a duration in words."""
     if seconds < 100:
         return quantity(round(seconds), "second")
     minutes = round(seconds / 60)
     if minutes < 120:
         return quantity(minutes, "minute")
     return f"{quantity(minutes // 60, 'hour')} and {quantity(minutes % 60, 'minute')}"
+
+
+_FALLBACK_RETRIES = 2  # of the first provider, unless its policy says how many
+
+
+class Fallback:
+    """A provider that asks a second one if the first cannot be had. Its info is the first's."""
+
+    def __init__(self, first: Provider, second: Provider) -> None:
+        self.first = _with_few_retries(first)
+        self.second = second
+        self.retry_policy = retry_policy_of(first)
+
+    def __repr__(self) -> str:
+        return f"Fallback({self.first!r}, {self.second!r})"
+
+    @property
+    def info(self) -> ProviderInfo:
+        """Return what is known about the first."""
+        return self.first.info
+
+    def stream(self, request: Request) -> Stream:
+        """Yield the first provider's events, or a `fallback` trace and the second's."""
+        return _FallbackAttempts(self, request)
+
+    def trace(self, error: AgentError) -> TraceEvent:
+        """Return the event that announces the second provider."""
+        first, second = self.first.info, self.second.info
+        detail = {
+            "from": f"{first.name}/{first.model}",
+            "to": f"{second.name}/{second.model}",
+            "error": error.message,
+            "kind": error.kind,
+            "status": error.status,
+        }
+        return TraceEvent("fallback", detail)
+
+    async def close(self) -> None:
+        """Close both."""
+        try:
+            await self.first.close()
+        finally:
+            await self.second.close()
+
+
+class _FallbackAttempts(RestartableStream):
+    """One request, and whether the second provider was asked already."""
+
+    __slots__ = ("_asked_second", "_fallback", "_request")
+
+    def __init__(self, fallback: Fallback, request: Request) -> None:
+        super().__init__(fallback.first.stream(request))
+        self._fallback = fallback
+        self._request = request
+        self._asked_second = False
+
+    def next_attempt(self, error: AgentError) -> Restart | None:
+        """Ask the second provider, once, if another model may do better."""
+        if self._asked_second or not isinstance(error, Overloaded | RateLimited | Unreachable):
+            return None
+        self._asked_second = True
+        return Restart(Retry(self._fallback.trace(error), 0.0, sleep), self._second)
+
+    def _second(self) -> Stream:
+        return _priced(self._fallback.second, self._request)
+
+
+def _with_few_retries(first: Provider) -> Provider:
+    """Return the provider with few retries, because there is another one to ask."""
+    if not isinstance(first, Retrying):
+        return first
+    policy = first.retry_policy
+    retries = _FALLBACK_RETRIES if policy.retries is None else policy.retries
+    return Retrying(first.provider, RetryPolicy(retries, policy.seconds, base=policy.base))
+
+
+async def _priced(second: Provider, request: Request) -> Stream:
+    """Yield the second provider's events, with the cost at its own price."""
+    price = second.info.price
+    async with aclosing(second.stream(request)) as events:
+        async for event in events:
+            if isinstance(event, UsageReported) and not event.priced:
+                cost = price.cost(event.usage) if price is not None else None
+                yield replace(event, cost=cost, priced=True)
+            else:
+                yield event

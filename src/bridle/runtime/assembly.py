@@ -20,8 +20,7 @@ from bridle.policy import MODES, Mode, Rule, parse_rule
 from bridle.protocols.provider import Provider, RequestConfig
 from bridle.protocols.store import Day, Durability, Store
 from bridle.protocols.tool import Files, Tool, ToolSource
-from bridle.providers.fallback import Fallback
-from bridle.providers.retry import SECONDS, Retrying, RetryPolicy
+from bridle.providers.retry import SECONDS, Fallback, Retrying, RetryPolicy
 from bridle.runtime.agents import child_agent_of, resolve_agent, translate_call
 from bridle.runtime.prompts import neutral_prompt, system_prompt
 from bridle.runtime.providers import find_provider, known_secrets

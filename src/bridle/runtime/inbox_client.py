@@ -8,7 +8,7 @@ import secrets
 
 from msgspec.structs import replace
 
-from bridle.config import load_settings
+from bridle.config.loader import load_settings
 from bridle.engine.redaction import Redactor
 from bridle.protocols.store import InboxMessage
 from bridle.runtime.providers import known_secrets

@@ -17,7 +17,7 @@ from bridle.config.folder import load_servers
 from bridle.config.paths import config_file, state_folder
 from bridle.engine.json_schema import compile_schema
 from bridle.protocols.tool import ToolSource
-from bridle.runtime.providers import keep_out
+from bridle.runtime.providers import add_secrets
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.servers import Servers
@@ -82,7 +82,7 @@ def server_of(
     spec = spec_of(settings, Path(root), environ)
     if settings.auth:
         spec = replace(spec, tokens=tokens_of(spec, state))
-        keep_out(_given(spec.tokens))
+        add_secrets(_given(spec.tokens))
     pins = Pins(str(state / PINS), spec.name, spec.identity)
     return Server(spec, os.path.realpath(root), pins, _compiled)
 
@@ -111,7 +111,7 @@ def spec_of(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) 
     headers = {name: lookup.fill(value) for name, value in settings.headers.items()}
     url = lookup.fill(settings.url)
     named = [value for name, value in env.items() if _SECRET.search(name)]
-    keep_out(one for one in (*lookup.found, *named, *_tokens(headers)) if len(one) >= _LEAST)
+    add_secrets(one for one in (*lookup.found, *named, *_tokens(headers)) if len(one) >= _LEAST)
     cwd = str(root / Path(settings.cwd).expanduser()) if settings.cwd else ""
     return ServerSpec(
         settings.name,

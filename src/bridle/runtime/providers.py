@@ -1,22 +1,24 @@
-"""A provider by its name: `anthropic/MODEL`, `openai/MODEL`, `openai-chat/MODEL`, and the rest.
+"""Choose a provider: by its name, by the settings, by a key, or a server on this machine.
 
 `openai` is the Responses API, `openai-chat` is Chat Completions and everything that speaks it.
-Modules of vendors are loaded when one is asked for.
 """
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypedDict
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bridle.config import KEY_VARIABLES, URL_VARIABLES, Settings, bare_vendor
+from bridle.config.settings import KEY_VARIABLES, URL_VARIABLES, Settings, bare_vendor
 from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.protocols.provider import Provider
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.catalogue import lookup
-from bridle.providers.local_servers import find_local_servers
 from bridle.providers.offline import Offline
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
@@ -28,26 +30,27 @@ from bridle.usage import Price
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from bridle.providers.wire import Timeouts, Transport
-
 LOCAL = {
     "ollama": "http://127.0.0.1:11434/v1",
     "llamacpp": "http://127.0.0.1:8080/v1",
     "lmstudio": "http://127.0.0.1:1234/v1",
 }
 REMOTE = {"openrouter": "https://openrouter.ai/api/v1"}
-_handed_in: set[str] = set()  # keys that came as an argument, so that they can be kept out of logs
-_USUAL = {**LOCAL, **REMOTE}
+_DEFAULT_URLS = {**LOCAL, **REMOTE}
+_DEFAULT_MODELS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.4"}
+_VENDORS = ("anthropic", "openai", "openai-chat", *REMOTE, *LOCAL)
+_WITHOUT_VENDOR = ("offline", "scripted")
+_secrets: set[str] = set()  # keys that came as an argument, so that they can be kept out of logs
 
 
 class ProviderOptions(TypedDict, total=False):
-    """What else can be said of a provider.
+    """The options of a provider.
 
-    `retries`: how often a failed request is tried again (0: never; None: as often as there is
-    time), `retry_seconds`: for how long (300). `sdk`: use the vendor's own SDK as the transport:
-    True, or an async client of your own, which signs in by itself and needs no key here (Bedrock,
-    Vertex, Azure). `calls_in_text`: take a call that a model wrote as JSON text for a call (the
-    default for local servers). `price`: what the model costs, where the catalogue does not know it.
+    `retries`: how often a failed request is retried (0: never; None: as often as the time allows),
+    `retry_seconds`: for how long (300). `sdk`: use the vendor's own SDK as the transport: True, or
+    an async client, which signs in by itself and needs no key here (Bedrock, Vertex, Azure).
+    `calls_in_text`: run a call that a model wrote as JSON text (the default for local servers).
+    `price`: what the model costs, if the catalogue does not know it.
     """
 
     retries: int | None
@@ -61,19 +64,6 @@ class ProviderOptions(TypedDict, total=False):
     context_window: int
 
 
-class _Wanted(NamedTuple):
-    vendor: str
-    model: str
-    key: str
-    url: str
-    options: ProviderOptions
-
-    @property
-    def local(self) -> bool:
-        """Does its server run on this machine?"""
-        return self.vendor in LOCAL or _is_local(self.url)
-
-
 def provider(
     name: str,
     *,
@@ -81,174 +71,120 @@ def provider(
     base_url: str | None = None,
     **options: "Unpack[ProviderOptions]",
 ) -> Provider:
-    """The provider of that name, ready to stream. Nothing is connected yet."""
+    """Return the provider of that name, ready to stream. Nothing is connected yet."""
     if unknown := options.keys() - ProviderOptions.__annotations__.keys():
         raise TypeError(f"provider has no option {', '.join(sorted(unknown))}")
     vendor, model = split(name)
-    make = _MAKERS.get(vendor)
-    if make is None:
-        raise unknown_name(name)
-    if vendor not in ("offline", "scripted") and not model:
+    if vendor not in (*_VENDORS, *_WITHOUT_VENDOR):
+        raise ConfigError(
+            f"there is no provider for {name!r}",
+            hint=f"Write VENDOR/MODEL, scripted:FILE or offline. Vendors: {', '.join(_VENDORS)}.",
+        )
+    add_secrets([api_key or ""])
+    if vendor in _WITHOUT_VENDOR:
+        if idle := options.keys() & {"price", "context_window"}:
+            raise ConfigError(
+                f"{vendor} takes no {' and no '.join(sorted(idle))}",
+                hint="Leave it out, or make a `bridle.testing.Scripted` with an info of its own.",
+            )
+        if vendor == "offline":
+            return Offline()
+        if not model:
+            raise ConfigError("a scripted model needs a file", hint="Write scripted:FILE.")
+        return Scripted.from_file(model)
+    if not model:
         raise ConfigError(
             f"{name!r} names no model", hint=f"Write {vendor}/MODEL, with the vendor's own name."
         )
-    if vendor in ("offline", "scripted") and (idle := options.keys() & {"price", "context_window"}):
-        raise ConfigError(
-            f"{vendor} takes no {' and no '.join(sorted(idle))}",
-            hint="Leave it out, or make a `bridle.testing.Scripted` with an info of its own.",
-        )
-    if api_key:
-        _handed_in.add(api_key)
-    url = base_url or os.environ.get(URL_VARIABLES.get(vendor, ""), "") or _USUAL.get(vendor, "")
-    client = options.get("sdk")
-    if client is None or isinstance(client, bool):
-        key = _key(vendor, api_key, url)
-    else:
-        key = api_key or ""
-        from bridle.providers.sdk import client_secrets
+    made = _vendor_provider(vendor, model, api_key or "", base_url or "", options)
+    retries, seconds = options.get("retries"), options.get("retry_seconds", SECONDS)
+    if retries == 0 or seconds == 0:
+        return made
+    return Retrying(made, RetryPolicy(retries, seconds))
 
-        keep_out(client_secrets(client))
-    return make(_Wanted(vendor, model, key, url, options))
+
+def _vendor_provider(
+    vendor: str, model: str, key: str, url: str, options: ProviderOptions
+) -> Provider:
+    url = url or os.environ.get(URL_VARIABLES.get(vendor, ""), "") or _DEFAULT_URLS.get(vendor, "")
+    host = urlsplit(url).hostname or ""
+    is_local = vendor in LOCAL or host in ("localhost", "::1") or host.startswith("127.")
+    sdk = options.get("sdk")
+    has_client = sdk is not None and not isinstance(sdk, bool)
+    if not has_client:
+        key = key or find_key(vendor, os.environ)[0]
+        if not key and vendor in KEY_VARIABLES and not (vendor == "openai-chat" and url):
+            raise MissingKey(
+                f"there is no API key for {vendor}",
+                hint=f"Set {KEY_VARIABLES[vendor]}, or api_key in the configuration file.",
+            )
+    info = lookup(vendor, model)
+    timeouts = Timeouts()
+    common: dict[str, Any] = {
+        "api_key": key,
+        "timeouts": Timeouts(
+            connect=options.get("connect_timeout", timeouts.connect),
+            idle=options.get("idle_timeout", timeouts.idle),
+            total=options.get("request_timeout", timeouts.total),
+        ),
+        "info": replace(
+            info,
+            local=is_local,
+            price=options.get("price", info.price),
+            context_window=options.get("context_window", info.context_window),
+        ),
+    }
+    if url:
+        common["base_url"] = url
+    if sdk:
+        from bridle.providers.sdk import client_secrets, sdk_transport  # an optional extra
+
+        client = sdk if has_client else None
+        if client is not None:
+            add_secrets(client_secrets(client))
+        common["transport"] = sdk_transport(vendor, client, api_key=key, base_url=url)
+    if vendor == "anthropic":
+        return Anthropic(model, **common)
+    if vendor == "openai":
+        return OpenAIResponses(model, **common)
+    return OpenAIChat(model, calls_in_text=options.get("calls_in_text", is_local), **common)
 
 
 def split(name: str) -> tuple[str, str]:
-    """`anthropic/claude-x` → vendor and model; `scripted:FILE` → that and the file."""
+    """Return vendor and model of a name; `scripted` and the file of `scripted:FILE`."""
     if name.startswith("scripted:"):
         return "scripted", name.removeprefix("scripted:")
     vendor, slash, model = name.partition("/")
-    if not slash and vendor not in _MAKERS and (known := bare_vendor(name)):
+    if not slash and vendor not in _VENDORS and (known := bare_vendor(name)):
         return known, name
     return vendor, model
 
 
 def find_key(vendor: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """The key for a vendor, and the variable in which it was found."""
+    """Return the key for a vendor, and the variable that has it; both empty if there is none."""
     for variable in ("BRIDLE_API_KEY", KEY_VARIABLES.get(vendor, "")):
         if environ.get(variable):
             return environ[variable], variable
     return "", ""
 
 
-def keep_out(secrets: Iterable[str]) -> None:
-    """Have these taken out of everything that engines made from now on say."""
-    _handed_in.update(filter(None, secrets))
+def add_secrets(secrets: Iterable[str]) -> None:
+    """Keep these out of everything that engines made from now on record."""
+    _secrets.update(filter(None, secrets))
 
 
 def known_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Every key that this process knows of: nothing that is recorded may say one."""
+    """Return every key that this process knows: nothing that is recorded may contain one."""
     variables = ("BRIDLE_API_KEY", *KEY_VARIABLES.values())
-    found = {environ[name] for name in variables if environ.get(name)}
-    return tuple(sorted(found | _handed_in))
+    keys = {environ[name] for name in variables if environ.get(name)}
+    return tuple(sorted(keys | _secrets))
 
 
-def _key(vendor: str, given: str | None, url: str) -> str:
-    key = given or find_key(vendor, os.environ)[0]
-    if key or vendor not in KEY_VARIABLES or (vendor == "openai-chat" and url):
-        return key
-    raise MissingKey(
-        f"there is no API key for {vendor}",
-        hint=f"Set {KEY_VARIABLES[vendor]}, or api_key in the configuration file.",
-    )
-
-
-def unknown_name(name: str) -> ConfigError:
-    """A name that no adapter answers to."""
-    vendors = ", ".join(name for name in _MAKERS if name not in ("offline", "scripted"))
-    return ConfigError(
-        f"there is no provider for {name!r}",
-        hint=f"Write VENDOR/MODEL, scripted:FILE or offline. Vendors: {vendors}.",
-    )
-
-
-def _timeouts(options: ProviderOptions) -> "Timeouts":
-    given = Timeouts()
-    return Timeouts(
-        options.get("connect_timeout", given.connect),
-        options.get("idle_timeout", given.idle),
-        options.get("request_timeout", given.total),
-    )
-
-
-def _offline(wanted: _Wanted) -> Provider:
-    return Offline()
-
-
-def _scripted(wanted: _Wanted) -> Provider:
-    if not wanted.model:
-        raise ConfigError("a scripted model needs a file", hint="Write scripted:FILE.")
-    return Scripted.from_file(wanted.model)
-
-
-def _anthropic(wanted: _Wanted) -> Provider:
-    return _retrying(Anthropic(wanted.model, **_common(wanted)), wanted)
-
-
-def _responses(wanted: _Wanted) -> Provider:
-    return _retrying(OpenAIResponses(wanted.model, **_common(wanted)), wanted)
-
-
-def _chat(wanted: _Wanted) -> Provider:
-    in_text = wanted.options.get("calls_in_text", wanted.local)
-    return _retrying(OpenAIChat(wanted.model, calls_in_text=in_text, **_common(wanted)), wanted)
-
-
-def _common(wanted: _Wanted) -> dict[str, Any]:
-    """What the three APIs are all told."""
-    from msgspec.structs import replace
-
-    info = lookup(wanted.vendor, wanted.model)
-    price = wanted.options.get("price", info.price)
-    window = wanted.options.get("context_window", info.context_window)
-    common: dict[str, Any] = {
-        "api_key": wanted.key,
-        "timeouts": _timeouts(wanted.options),
-        "info": replace(info, local=wanted.local, price=price, context_window=window),
-    }
-    if wanted.url:
-        common["base_url"] = wanted.url
-    if wanted.options.get("sdk"):
-        common["transport"] = _sdk_transport(wanted)
-    return common
-
-
-def _sdk_transport(wanted: _Wanted) -> "Transport":
-    from bridle.providers.sdk import sdk_transport
-
-    given = wanted.options["sdk"]
-    client = None if given is True else given
-    return sdk_transport(wanted.vendor, client, api_key=wanted.key, base_url=wanted.url)
-
-
-def _retrying(made: Provider, wanted: _Wanted) -> Provider:
-    retries, seconds = wanted.options.get("retries"), wanted.options.get("retry_seconds", SECONDS)
-    if retries == 0 or seconds == 0:
-        return made
-    return Retrying(made, RetryPolicy(retries, seconds))
-
-
-def _is_local(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
-
-
-_MAKERS: dict[str, Callable[[_Wanted], Provider]] = {
-    "anthropic": _anthropic,
-    "openai": _responses,
-    "openai-chat": _chat,
-    "openrouter": _chat,
-    "ollama": _chat,
-    "llamacpp": _chat,
-    "lmstudio": _chat,
-    "offline": _offline,
-    "scripted": _scripted,
-}
-
-
-_DEFAULTS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.4"}
+# --- choosing one ------------------------------------------------------------------------------
 
 
 class Considered(Struct, frozen=True):
-    """One place that was looked at. `lacks` says what is missing where something was found."""
+    """A place that was looked at. `lacks` says what is missing if something was found there."""
 
     place: str
     found: str
@@ -257,7 +193,7 @@ class Considered(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """The provider that will be used, and why. Without a `name` none was found."""
+    """The provider that will be used, and why. Without a `name`, none was found."""
 
     name: str
     why: str
@@ -268,7 +204,13 @@ class Choice(Struct, frozen=True):
     def provider(self) -> Provider:
         """Make it. Raise `MissingModel` if none was found."""
         if not self.name:
-            raise self._missing()
+            lacking = [f"{step.found}. {step.lacks}" for step in self.considered if step.lacks]
+            hint = "; ".join(lacking) or (
+                "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a local server such as Ollama, or "
+                "name a model (`offline` is for trying bridle out; it is not a language model). "
+                "`bridle doctor` shows what was looked for."
+            )
+            raise MissingModel(f"no model was found: {self.why}", hint=hint)
         settings = self.settings
         return provider(
             self.name,
@@ -280,15 +222,6 @@ class Choice(Struct, frozen=True):
             retry_seconds=settings.retry_seconds,
         )
 
-    def _missing(self) -> MissingModel:
-        lacking = [f"{step.found}. {step.lacks}" for step in self.considered if step.lacks]
-        hint = "; ".join(lacking) or (
-            "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a local server such as Ollama, or name "
-            "a model (`offline` is for trying bridle out; it is not a language model). "
-            "`bridle doctor` shows what was looked for."
-        )
-        return MissingModel(f"no model was found: {self.why}", hint=hint)
-
 
 Probe = Callable[[], list[tuple[str, str, str]]]  # name, base URL and first model of each
 
@@ -296,47 +229,52 @@ Probe = Callable[[], list[tuple[str, str, str]]]  # name, base URL and first mod
 def find_provider(
     settings: Settings, environ: Mapping[str, str] | None = None, probe: Probe | None = None
 ) -> Choice:
-    """Choose. Looks at the network only when nothing else was found."""
+    """Choose a provider. Look for local servers only if nothing else was found."""
     environ = os.environ if environ is None else environ
     steps: list[Considered] = []
     if settings.name:
         vendor, model = split(settings.name)
-        name = f"{vendor}/{model or _DEFAULTS[vendor]}" if vendor in _DEFAULTS else settings.name
+        name = (
+            f"{vendor}/{model or _DEFAULT_MODELS[vendor]}"
+            if vendor in _DEFAULT_MODELS
+            else settings.name
+        )
         steps.append(Considered("flag or configuration", name, used=True))
         return Choice(name, "it was named", tuple(steps), settings)
     steps.append(Considered("flag or configuration", "no model is named"))
-    for vendor, model in _DEFAULTS.items():
+    for vendor, model in _DEFAULT_MODELS.items():
         _, variable = find_key(vendor, environ)
         if variable or settings.api_key:
-            found = variable or "api_key in the configuration"
-            if elsewhere := _elsewhere(vendor, settings, environ):
-                steps.append(_modelless(vendor, f"{found} is set, and {elsewhere}", "openai-chat"))
+            key = variable or "api_key in the configuration"
+            if host := _foreign_host(vendor, settings, environ):
+                why = f"{key} is set, and the base URL is at {host}"
+                steps.append(_without_model(vendor, why, "openai-chat"))
                 continue
-            steps.append(Considered(f"key for {vendor}", found, used=True))
-            return Choice(f"{vendor}/{model}", f"{found} is set", tuple(steps), settings)
+            steps.append(Considered(f"key for {vendor}", key, used=True))
+            return Choice(f"{vendor}/{model}", f"{key} is set", tuple(steps), settings)
         steps.append(Considered(f"key for {vendor}", "not found"))
     for vendor in REMOTE:
         variable = KEY_VARIABLES[vendor]
-        there = bool(environ.get(variable, "").strip())
-        step = Considered(f"key for {vendor}", "not found")
-        steps.append(_modelless(vendor, f"{variable} is set", vendor) if there else step)
+        if environ.get(variable, "").strip():
+            steps.append(_without_model(vendor, f"{variable} is set", vendor))
+        else:
+            steps.append(Considered(f"key for {vendor}", "not found"))
     return _without_key(settings, steps, probe or local_servers)
 
 
-def _modelless(vendor: str, found: str, name: str) -> Considered:
-    """A key is there, and which of the models behind it is meant has to be said."""
+def _without_model(vendor: str, found: str, name: str) -> Considered:
+    """There is a key, but it does not say which of the vendor's models to use."""
     lacks = f"Name a model: {name}/MODEL."
     return Considered(f"key for {vendor}", f"{found}, but no model is named", lacks=lacks)
 
 
-def _elsewhere(vendor: str, settings: Settings, environ: Mapping[str, str]) -> str:
-    """Where OpenAI's key is meant for somebody else's server, whose models nobody knows."""
-    if vendor != "openai":
-        return ""
+def _foreign_host(vendor: str, settings: Settings, environ: Mapping[str, str]) -> str:
+    """Return the host that OpenAI's key is for if it is somebody else's, whose models differ."""
     url = settings.base_url or environ.get(URL_VARIABLES[vendor], "").strip()
-    host = (urlsplit(url).hostname or "") if url else "openai.com"
-    own = host == "openai.com" or host.endswith(".openai.com")
-    return "" if own else f"the base URL is at {host or 'another place'}"
+    if vendor != "openai" or not url:
+        return ""
+    host = urlsplit(url).hostname or ""
+    return "" if host == "openai.com" or host.endswith(".openai.com") else host or "another place"
 
 
 def _without_key(settings: Settings, steps: list[Considered], probe: Probe) -> Choice:
@@ -350,11 +288,92 @@ def _without_key(settings: Settings, steps: list[Considered], probe: Probe) -> C
     return Choice("", f"{keys}, and no local server answers", tuple(steps), settings)
 
 
-def local_servers() -> list[tuple[str, str, str]]:
-    """The local servers that answer and have a model."""
-    import asyncio
-    from concurrent.futures import ThreadPoolExecutor
+# --- servers on this machine -------------------------------------------------------------------
 
+# Ollama, llama.cpp and LM Studio are looked for on their usual ports: on loopback only, all at
+# once, with a short deadline, over plain sockets. An answer counts only if it has the shape that
+# the server is known for, since another program may listen on that port.
+
+_HOST = "127.0.0.1"
+_DEADLINE = 0.15  # seconds
+_MAX_ANSWER = 2**20  # bytes
+_PORTS: Mapping[str, int] = {"ollama": 11434, "llamacpp": 8080, "lmstudio": 1234}
+
+
+class LocalServer(Struct, frozen=True):
+    """A server that answered: its base URL for the OpenAI API, and the models it has."""
+
+    name: str
+    base_url: str
+    models: tuple[str, ...]
+
+
+def local_servers() -> list[tuple[str, str, str]]:
+    """Return name, base URL and first model of each local server that has a model."""
     with ThreadPoolExecutor(1) as pool:  # the caller may have an event loop of its own
-        found = pool.submit(lambda: asyncio.run(find_local_servers())).result()
-    return [(one.name, one.base_url, one.models[0]) for one in found if one.models]
+        servers = pool.submit(lambda: asyncio.run(find_local_servers())).result()
+    return [(server.name, server.base_url, server.models[0]) for server in servers if server.models]
+
+
+async def find_local_servers(
+    ports: Mapping[str, int] | None = None, *, deadline: float = _DEADLINE
+) -> list[LocalServer]:
+    """Return the servers that answer within the deadline (seconds), in the order of `ports`."""
+    probes = [_probe(name, port, deadline) for name, port in (ports or _PORTS).items()]
+    return [server for server in await asyncio.gather(*probes) if server is not None]
+
+
+async def _probe(name: str, port: int, deadline: float) -> LocalServer | None:
+    path = "/api/tags" if name == "ollama" else "/v1/models"
+    try:
+        async with asyncio.timeout(deadline):
+            answer = await _get(port, path)
+    except (OSError, TimeoutError, asyncio.IncompleteReadError):
+        return None
+    models = _models(name, answer)
+    return None if models is None else LocalServer(name, f"http://{_HOST}:{port}/v1", models)
+
+
+async def _get(port: int, path: str) -> bytes:
+    """Return the body of an answer with status 200; empty for any other."""
+    reader, writer = await asyncio.open_connection(_HOST, port, limit=_MAX_ANSWER)
+    try:
+        # 1.0, so that the answer is not chunked and ends where the connection does.
+        writer.write(f"GET {path} HTTP/1.0\r\nHost: {_HOST}:{port}\r\n\r\n".encode())
+        raw = await _read(reader)
+    finally:
+        writer.transport.abort()  # there is nothing more to send
+    head, _, body = raw.partition(b"\r\n\r\n")
+    status = head.split(None, 2)[1:2]
+    return body if status == [b"200"] else b""
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes:
+    pieces = bytearray()
+    while len(pieces) < _MAX_ANSWER and (piece := await reader.read(2**16)):
+        pieces += piece
+    return bytes(pieces)
+
+
+def _models(name: str, answer: bytes) -> tuple[str, ...] | None:
+    """Return the models in an answer of the shape that this server gives, otherwise None."""
+    try:
+        data = msgspec.json.decode(answer)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(data, dict):
+        return None
+    key, field = ("models", "name") if name == "ollama" else ("data", "id")
+    rows = data.get(key)
+    if not isinstance(rows, list) or not all(_is_model(name, row, field) for row in rows):
+        return None
+    if name != "ollama" and (not rows or data.get("object") != "list"):
+        return None
+    return tuple(row[field] for row in rows if "embed" not in row[field])
+
+
+def _is_model(name: str, row: Any, field: str) -> bool:
+    if not isinstance(row, dict) or not isinstance(row.get(field), str):
+        return False
+    # Many programs listen on llama.cpp's port, but only llama.cpp names itself as the owner.
+    return name != "llamacpp" or row.get("owned_by") == "llamacpp"

@@ -7,7 +7,7 @@ from typing import Any
 
 from textual.app import App
 
-from bridle.config import state_folder
+from bridle.config.paths import state_folder
 from bridle.tui.copying import LARGEST, by_program, copied_words, copyable, pieces_of, to_file
 from bridle.tui.dialogs import Choose, Item
 

@@ -31,7 +31,7 @@ _OVER = "its turn is over"
 
 
 def _how_to_call() -> str:
-    from bridle.config import load_settings
+    from bridle.config.loader import load_settings
 
     try:
         return load_settings().settings.notify
