@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from bridle.workspace.undo import Undo
+from bridle.workspace.undo.undo import Undo
 
 IN_A_FOLDER = 50
 

@@ -20,7 +20,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.protocols.session import Answer
-from bridle.workspace.undo import Undo
+from bridle.workspace.undo.undo import Undo
 from rig import a_mark, conversation, endings, events, is_valid, marked, results, run
 from rig import until as seen
 

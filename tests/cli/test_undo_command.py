@@ -8,7 +8,7 @@ import os
 import pytest
 
 from bridle.messages import ToolCall
-from bridle.workspace.undo import Undo
+from bridle.workspace.undo.undo import Undo
 
 
 class Story:

@@ -13,7 +13,7 @@ from bridle.engine.history import UNKNOWN
 from bridle.events import CallIntended, ChildStarted, FilesChanged
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from bridle.workspace.undo import Undo
+from bridle.workspace.undo.undo import Undo
 from rig import call, endings, events, results, run
 
 

@@ -10,7 +10,7 @@ from bridle.agents.base import AgentResponse
 from bridle.engine.foreign import turn as foreign_turn
 from bridle.events import FilesChanged
 from bridle.runtime.assembly import build_engine
-from bridle.workspace.undo import Undo
+from bridle.workspace.undo.undo import Undo
 from rig import events, run
 
 BEFORE = {"a.txt": "a", "b.txt": "b", "c.txt": "c"}

@@ -21,7 +21,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.protocols.session import Answer
-from bridle.workspace.undo import Undo
+from bridle.workspace.undo.undo import Undo
 from rig import PYTHON, a_mark, is_valid, marked, run, until
 
 CHANGE = {"path": "a.txt", "old": "one", "new": "two"}

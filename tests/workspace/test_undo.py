@@ -9,7 +9,7 @@ from undo_rig import Place, told
 from bridle.errors import SessionError
 from bridle.events import FileChange, FilesChanged
 from bridle.messages import ToolCall
-from bridle.workspace.undo import Restored
+from bridle.workspace.undo.plan import Restored
 
 
 @pytest.fixture(params=["without git", "with git"])

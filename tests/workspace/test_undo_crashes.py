@@ -12,8 +12,9 @@ import pytest
 from undo_rig import HERE, Place, one_call, told
 
 from bridle.messages import ToolCall
-from bridle.workspace.undo import Limits, Pruned, Undo, prune
-from bridle.workspace.undo.journal import Opened
+from bridle.workspace.undo.journal import PendingEntry
+from bridle.workspace.undo.snapshot import Limits
+from bridle.workspace.undo.undo import PruneResult, Undo, prune
 from rig import seeds
 
 
@@ -134,7 +135,7 @@ def test_an_undo_that_died_half_way_is_finished_by_saying_it_again(place):
     place.sh("echo x > a.txt; echo y > sub/b.txt")
     journal = place.undo._detector.journal
     states = (("a.txt", place.undo._detector.state("a.txt")),)
-    os.close(journal.open(Opened("dead", time.time(), "s", 1, "undo", states=states)))
+    os.close(journal.open(PendingEntry("dead", time.time(), "s", 1, "undo", states=states)))
     place.put("a.txt", "a")
     assert place.undo.undo("s").done
     assert place.picture() == before
@@ -228,7 +229,7 @@ def test_old_things_are_thrown_away_by_command_alone(place):
     assert prune(state, time.time() + 1).busy == (str(place.root),)
     place.undo = None  # the session is over
     gc.collect()
-    assert prune(state, 0.0) == Pruned()
+    assert prune(state, 0.0) == PruneResult()
     assert [one.turn for one in place.another().turns()] == [1, 2]
     assert prune(state, time.time() + 1, preview=True).calls == 2
     assert [one.turn for one in place.another().turns()] == [1, 2]

@@ -11,7 +11,8 @@ import pytest
 from undo_rig import HERE, Place, told
 
 from bridle.messages import ToolCall
-from bridle.workspace.undo import Limits, Restored
+from bridle.workspace.undo.plan import Restored
+from bridle.workspace.undo.snapshot import Limits
 
 
 @pytest.fixture

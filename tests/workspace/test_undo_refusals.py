@@ -7,7 +7,7 @@ from undo_rig import Place, one_call, told
 
 from bridle.errors import SessionBusy, SessionError, ToolError
 from bridle.messages import ToolCall
-from bridle.workspace.undo import Conflict, Restored
+from bridle.workspace.undo.plan import Conflict, Restored
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_content_that_was_damaged_is_said_and_never_put_back(place):
         if path.read_bytes() == b"one\ntwo\n":
             path.write_bytes(b"rotten")
     outcome = place.undo.undo("s")
-    assert outcome.uncovered == ("a.txt cannot be put back: what was kept of it is damaged",)
+    assert outcome.uncovered == ("a.txt cannot be restored: its kept content is damaged",)
     assert outcome.files == (Restored("b.txt", "comes back"),)
     assert not (place.root / "a.txt").exists()
 
@@ -164,7 +164,7 @@ def test_a_turn_that_is_still_at_work_is_not_taken_back(place):
     with pytest.raises(SessionError):
         place.another().undo("s", 7)
     asyncio.run(recorder.before(ToolCall("2", "shell")))
-    with pytest.raises(SessionBusy, match="turn 1 is still at work"):
+    with pytest.raises(SessionBusy, match="turn 1 is still running"):
         place.another().undo("s", 1)
 
 

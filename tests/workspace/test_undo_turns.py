@@ -9,7 +9,7 @@ from undo_rig import picture
 from bridle import build_engine
 from bridle.events import FilesChanged, ToolResultEvent
 from bridle.providers.scripted import Scripted
-from bridle.workspace.undo import Undo
+from bridle.workspace.undo.undo import Undo
 from rig import call, calls, run
 
 PATCH = """\

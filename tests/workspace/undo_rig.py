@@ -8,7 +8,8 @@ from pathlib import Path
 from bridle.messages import ToolCall
 from bridle.tools.edit import Edit
 from bridle.tools.write import Write
-from bridle.workspace.undo import Limits, Undo
+from bridle.workspace.undo.snapshot import Limits
+from bridle.workspace.undo.undo import Undo
 
 TOOLS = {"write": Write(), "edit": Edit()}
 

@@ -21,7 +21,8 @@ from bridle.errors import AgentError, ConfigError, SessionError
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
-    from bridle.workspace.undo import Outcome, Turn, Undo
+    from bridle.workspace.undo.plan import Outcome
+    from bridle.workspace.undo.undo import Turn, Undo
 
 _SIGNS = {"comes back": "+", "goes": "-", "changes back": "~"}
 _DAY = 86_400.0
@@ -74,7 +75,7 @@ def command(session_id: str | None, **flags: Any) -> int:
 
 def _where(session_id: str | None, workspace: str | None) -> "tuple[Undo, str | None]":
     """Undo for the folder that is meant, and the whole id of the session, where one is named."""
-    from bridle.workspace.undo import Undo
+    from bridle.workspace.undo.undo import Undo
 
     folder = workspace or str(Path.cwd())
     found = None
@@ -238,7 +239,7 @@ def _list(undo: "Undo", session: str | None, as_json: bool) -> int:
 
 def _prune(flags: dict[str, Any]) -> int:
     """Throw away what is old, in all folders."""
-    from bridle.workspace.undo import prune
+    from bridle.workspace.undo.undo import prune
 
     state, before = state_folder(os.environ), time.time() - flags["older_than"] * _DAY
     count = prune(state, before, preview=True).calls

@@ -31,7 +31,7 @@ from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import as_tool
 from bridle.workspace.machine import LocalMachine
 from bridle.workspace.sandbox import Sandbox
-from bridle.workspace.undo import Undo
+from bridle.workspace.undo.undo import Undo
 from bridle.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

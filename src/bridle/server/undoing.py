@@ -16,8 +16,8 @@ from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.refusals import ApprovalChanged, NotFound, UndoClash
 from bridle.server.views import ChangedFile, Clash, Undo, UndoOutcome, UndoPreview
-from bridle.workspace.undo import Outcome
-from bridle.workspace.undo import Undo as UndoStore
+from bridle.workspace.undo.plan import Outcome
+from bridle.workspace.undo.undo import Undo as UndoStore
 
 _HOW: dict[str, Literal["added", "changed", "deleted"]] = {
     "comes back": "added",

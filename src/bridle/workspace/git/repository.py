@@ -38,7 +38,7 @@ def gitlinks(data: bytes) -> list[str]:
     raise ValueError("not an index")
 
 
-def tracked(data: bytes) -> list[str]:
+def tracked_paths(data: bytes) -> list[str]:
     """The paths of everything that git keeps track of."""
     if data[:4] != b"DIRC" or data[4:8] not in (b"\0\0\0\2", b"\0\0\0\3", b"\0\0\0\4"):
         raise ValueError("not an index")

@@ -1,8 +1,8 @@
 """What turns changed in a workspace, in order: one line for each call, undo and redo.
 
-A line that takes others back makes them void; taken back itself, it makes them count again. Beside
-the journal lie the calls that are under way, each with what stood there before it: when the one
-who made it dies, that is still there. Knows nothing of how files are looked at or put back.
+An entry that undoes others makes them void; undone itself, it makes them count again. Beside the
+journal lie the calls that are pending, each with what was there before it: if the process that runs
+one dies, that is still there. Knows nothing of how files are scanned or restored.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from bridle.workspace.undo.storage import UndoFolder, free
+from bridle.workspace.undo.storage import UndoFolder, try_lock
 from bridle.workspace.undo.tree import ABSENT, State, Tree, decode, spell, unspell
 
 _JOURNAL = "journal.jsonl"
@@ -21,7 +21,7 @@ _INDEX = "index"
 
 
 class Change(Struct, frozen=True, gc=False, array_like=True):
-    """A path, what stood there, and what stands there instead."""
+    """A path, what was there, and what is there instead."""
 
     path: str
     before: State = ABSENT
@@ -34,12 +34,12 @@ class Change(Struct, frozen=True, gc=False, array_like=True):
         return "changed" if self.after.mode else "deleted"
 
 
-class Kept(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What one call changed; or what an undo put back, and the lines that it takes back.
+class JournalEntry(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What one call changed; or what an undo restored, and the entries that it `takes` back.
 
-    `at` is when, in seconds; `cut`: nobody saw the call's end, so that everything which changed
-    until somebody looked is counted as its doing; `named`: it said beforehand which paths it
-    touches, so that it is certain who changed them.
+    `at` is the time in seconds. `cut` means that nobody saw the call's end, so that everything that
+    changed until the next scan counts as its doing. `named` means that it said beforehand which
+    paths it touches, so that it is certain who changed them.
     """
 
     token: str
@@ -55,11 +55,11 @@ class Kept(Struct, frozen=True, gc=False, omit_defaults=True):
     named: bool = False
 
 
-class Opened(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A call, or an undo, that is under way.
+class PendingEntry(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A call, or an undo, that has begun and has not ended.
 
-    `states` are what stood at the paths that it touches; with `whole`, all of the workspace was
-    looked at and the tree lies beside this. `offset` is how long the journal was.
+    `states` are what was at the paths that it touches; with `whole`, all of the workspace was
+    scanned and the tree lies beside this file. `offset` is how long the journal was.
     """
 
     token: str
@@ -73,12 +73,12 @@ class Opened(Struct, frozen=True, gc=False, omit_defaults=True):
     offset: int = 0
 
 
-_kept = msgspec.json.Decoder(Kept).decode
-_opened = msgspec.json.Decoder(Opened).decode
+_decode_entry = msgspec.json.Decoder(JournalEntry).decode
+_decode_pending = msgspec.json.Decoder(PendingEntry).decode
 
 
 class Journal:
-    """The journal of one folder. Everything is done under the folder's lock; raises `OSError`."""
+    """The journal of one folder. Hold the folder's lock for every call. Raises `OSError`."""
 
     def __init__(self, folder: UndoFolder) -> None:
         self._folder = folder
@@ -88,88 +88,94 @@ class Journal:
         """How long it is, in bytes."""
         return self._folder.size(_JOURNAL)
 
-    def add(self, kept: Kept) -> None:
-        """Add a line."""
-        self._folder.add(_JOURNAL, msgspec.json.encode(_respelled(kept, spell)))
+    def add(self, entry: JournalEntry) -> None:
+        """Append an entry."""
+        self._folder.append(_JOURNAL, msgspec.json.encode(_respell(entry, spell)))
 
-    def read(self, offset: int = 0) -> list[Kept]:
-        """The lines from there on. One that was never finished is passed over."""
-        data = self._folder.found(_JOURNAL, offset) or b""
-        found = []
+    def read(self, offset: int = 0) -> list[JournalEntry]:
+        """Read the entries from an offset on. A line that was never finished is skipped."""
+        data = self._folder.read(_JOURNAL, offset) or b""
+        entries = []
         for line in data.split(b"\n"):
             with suppress(msgspec.DecodeError, UnicodeDecodeError, ValueError):
-                found.append(_respelled(_kept(line), unspell))
-        return found
+                entries.append(_respell(_decode_entry(line), unspell))
+        return entries
 
-    def rewrite(self, lines: Iterable[Kept]) -> None:
-        """Have these lines and no others."""
-        data = [msgspec.json.encode(_respelled(one, spell)) + b"\n" for one in lines]
-        self._folder.place(_JOURNAL, b"".join(data))
+    def rewrite(self, entries: Iterable[JournalEntry]) -> None:
+        """Replace all entries."""
+        lines = [msgspec.json.encode(_respell(entry, spell)) + b"\n" for entry in entries]
+        self._folder.write(_JOURNAL, b"".join(lines))
 
-    def open(self, opened: Opened) -> int:
-        """Note that something begins: a handle that is held until it has ended."""
-        if opened.whole:
-            self._folder.link(_INDEX, f"open/{opened.token}.tree")
-        states = tuple((spell(path), _state(one, spell)) for path, one in opened.states)
-        data = msgspec.json.encode(msgspec.structs.replace(opened, states=states))
-        return self._folder.place(f"open/{opened.token}.json", data, hold=True)
+    def open(self, pending: PendingEntry) -> int:
+        """Record that a call begins. Return a handle to hold until it has ended."""
+        if pending.whole:
+            self._folder.link(_INDEX, f"open/{pending.token}.tree")
+        states = tuple(
+            (spell(path), _respell_state(state, spell)) for path, state in pending.states
+        )
+        data = msgspec.json.encode(msgspec.structs.replace(pending, states=states))
+        return self._folder.write(f"open/{pending.token}.json", data, hold=True)
 
     def close(self, token: str) -> None:
-        """It has ended, and what it changed is in the journal."""
+        """Remove a pending entry: the call has ended, and what it changed is in the journal."""
         self._folder.remove(f"open/{token}.json")
         self._folder.remove(f"open/{token}.tree")
 
-    def under_way(self) -> tuple[list[Opened], list[Opened]]:
-        """What is under way: by those who live, and by those who have died meanwhile."""
-        alive: list[Opened] = []
-        dead: list[Opened] = []
+    def pending(self) -> tuple[list[PendingEntry], list[PendingEntry]]:
+        """Return the pending entries of processes that live, and of processes that have died."""
+        alive: list[PendingEntry] = []
+        dead: list[PendingEntry] = []
         for name in self._folder.names("open"):
-            if name.endswith(".json"):
-                self._sort(name, alive, dead)
+            if not name.endswith(".json"):
+                continue
+            try:
+                handle = self._folder.open(f"open/{name}")
+            except FileNotFoundError:
+                continue
+            try:
+                entries = dead if try_lock(handle) else alive
+                entry = _decode_pending(self._folder.read(f"open/{name}") or b"")
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self.close(name.removesuffix(".json"))
+                continue
+            finally:
+                os.close(handle)
+            states = tuple(
+                (unspell(path), _respell_state(state, unspell)) for path, state in entry.states
+            )
+            entries.append(msgspec.structs.replace(entry, states=states))
         return alive, dead
 
     def tree(self, token: str) -> Tree | None:
-        """What stood in the whole workspace before that began."""
-        data = self._folder.found(f"open/{token}.tree")
+        """Return what was in the whole workspace before that call."""
+        data = self._folder.read(f"open/{token}.tree")
         return decode(data) if data is not None else None
 
-    def _sort(self, name: str, alive: list[Opened], dead: list[Opened]) -> None:
-        try:
-            handle = self._folder.open(f"open/{name}")
-        except FileNotFoundError:
-            return
-        try:
-            owner = dead if free(handle) else alive
-            opened = _opened(self._folder.found(f"open/{name}") or b"")
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            self.close(name.removesuffix(".json"))
-            return
-        finally:
-            os.close(handle)
-        states = tuple((unspell(path), _state(one, unspell)) for path, one in opened.states)
-        owner.append(msgspec.structs.replace(opened, states=states))
+
+def effective_entries(entries: list[JournalEntry]) -> list[JournalEntry]:
+    """Return the entries that count: those that no entry which counts takes back."""
+    void: set[str] = set()
+    effective: list[JournalEntry] = []
+    for entry in reversed(entries):
+        if entry.token not in void:
+            void.update(entry.takes)
+            effective.append(entry)
+    return effective[::-1]
 
 
-def counting(lines: list[Kept]) -> list[Kept]:
-    """The lines that count: those that no line which counts takes back."""
-    taken: set[str] = set()
-    found: list[Kept] = []
-    for one in reversed(lines):
-        if one.token not in taken:
-            taken.update(one.takes)
-            found.append(one)
-    return found[::-1]
-
-
-def _respelled(kept: Kept, change: Callable[[str], str]) -> Kept:
+def _respell(entry: JournalEntry, change: Callable[[str], str]) -> JournalEntry:
     changes = tuple(
-        Change(change(one.path), _state(one.before, change), _state(one.after, change))
-        for one in kept.changes
+        Change(
+            change(item.path),
+            _respell_state(item.before, change),
+            _respell_state(item.after, change),
+        )
+        for item in entry.changes
     )
-    return msgspec.structs.replace(kept, changes=changes)
+    return msgspec.structs.replace(entry, changes=changes)
 
 
-def _state(state: State, change: Callable[[str], str]) -> State:
-    if not state.is_link:  # only where a link leads can be no text
+def _respell_state(state: State, change: Callable[[str], str]) -> State:
+    if not state.is_link:  # only the target of a link may not be valid text
         return state
     return State(state.mode, change(state.object), state.why)

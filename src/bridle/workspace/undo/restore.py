@@ -1,7 +1,7 @@
-"""Puts files, links and folders back as they were: everything that is asked for, or nothing.
+"""Restores files, links and folders: everything that is asked for, or nothing.
 
-It uses folder handles: a link that was planted on the way is an error, and no way out. Each file is
-replaced in one step. Whether something may be replaced is decided elsewhere.
+It uses folder handles: a link that somebody has put on the way is an error, and is not followed.
+Each file is replaced in one step. Whether something may be replaced is decided in plan.py.
 """
 
 import errno
@@ -14,20 +14,20 @@ from pathlib import Path
 from msgspec import Struct
 
 from bridle.workspace.fs import FOLDER, atomic_write, put_in_place, temporary_name, write_all
-from bridle.workspace.undo.snapshot import open_folder
+from bridle.workspace.undo.snapshot import open_parent
 from bridle.workspace.undo.storage import ContentStore
 from bridle.workspace.undo.tree import State
 
-_NAMED: int = getattr(os, "O_PATH", 0)
+_PATH_ONLY: int = getattr(os, "O_PATH", 0)
 
 
 class Step(Struct, frozen=True):
-    """A path, what stands there now, what shall; `seen` is what the system said of it."""
+    """A path, what is there now, and what is wanted. `status` is the system's of what is there."""
 
     path: str
     now: State
     wanted: State
-    seen: os.stat_result | None = None
+    status: os.stat_result | None = None
 
     @property
     def depth(self) -> int:
@@ -35,19 +35,19 @@ class Step(Struct, frozen=True):
 
     @property
     def stays_folder(self) -> bool:
-        """Is it a folder of which only the mode changes?"""
+        """Is it a folder whose mode alone changes?"""
         return self.now.is_folder and self.wanted.is_folder
 
     @property
-    def makes_way(self) -> bool:
-        """Has what stands there to go first? A file is replaced by a file or a link as it is."""
+    def removes_first(self) -> bool:
+        """Must what is there be removed first? A file is replaced by a file or a link directly."""
         if not self.now.mode or self.stays_folder:
             return False
         return not self.wanted.mode or self.now.is_folder or self.wanted.is_folder
 
 
 class PartlyRestored(OSError):
-    """It failed, and what had been done until then could not all be taken back: `paths`."""
+    """It failed, and some of what had been done could not be reverted: `paths`."""
 
     def __init__(self, cause: OSError, paths: list[str]) -> None:
         super().__init__(cause.errno, cause.strerror, cause.filename)
@@ -55,43 +55,49 @@ class PartlyRestored(OSError):
 
 
 class Restorer:
-    """Changes files of one workspace."""
+    """Restores files of one workspace.
+
+    If it is not `careful`, it goes on after an error, and does not check what it replaces.
+    """
 
     def __init__(self, root: str, objects: ContentStore, *, careful: bool = True) -> None:
         self._root = root
         self._objects = objects
         self._careful = careful
-        self._touched: list[Step] = []
+        self._done: list[Step] = []
         self._left: list[str] = []
         self._failed: set[str] = set()
 
     def apply(self, steps: Iterable[Step]) -> list[str]:
-        """Make it so; folders that are not empty stay, and are named. Raise `OSError`.
+        """Take the steps. Return folders that stay because they are not empty. Raise `OSError`.
 
-        After an error everything is again as it was; where the system does not let it be so, the
-        error is `PartlyRestored`.
+        After an error everything is as it was before; if that is not possible, the error is
+        `PartlyRestored`.
         """
         steps = sorted(steps, key=lambda step: (step.depth, step.path))
         try:
             return self._apply(steps)
         except OSError as error:
-            back = _once([Step(one.path, one.wanted, one.now) for one in self._touched])
-            way = Restorer(self._root, self._objects, careful=False)
-            if lost := {*way._apply(back), *way._failed}:
+            reverse = {step.path: Step(step.path, step.wanted, step.now) for step in self._done}
+            back = sorted(reverse.values(), key=lambda step: (step.depth, step.path))
+            restorer = Restorer(self._root, self._objects, careful=False)
+            if lost := {*restorer._apply(back), *restorer._failed}:
                 raise PartlyRestored(error, sorted(lost)) from error
             raise
 
     def _apply(self, steps: list[Step]) -> list[str]:
         deepest_first = steps[::-1]
         # first, so that what lies in a folder can be reached
-        self._each(self._open_up, (one for one in steps if one.stays_folder))
-        self._each(self._remove, (one for one in deepest_first if one.makes_way))
-        self._each(self._make, (one for one in steps if one.wanted.mode and not one.stays_folder))
-        self._each(self._set_mode, (one for one in deepest_first if one.wanted.is_folder))
+        self._each(self._make_accessible, (step for step in steps if step.stays_folder))
+        self._each(self._remove, (step for step in deepest_first if step.removes_first))
+        self._each(
+            self._create, (step for step in steps if step.wanted.mode and not step.stays_folder)
+        )
+        self._each(self._set_mode, (step for step in deepest_first if step.wanted.is_folder))
         return self._left
 
     def _each(self, work: Callable[[Step], None], steps: Iterable[Step]) -> None:
-        """On the way back one path that cannot be mended does not stop the rest: it is noted."""
+        """Do this for each step. If not careful, note a path that fails and go on."""
         for step in steps:
             try:
                 work(step)
@@ -101,12 +107,12 @@ class Restorer:
                 self._failed.add(step.path)
 
     def _remove(self, step: Step) -> None:
-        """Remove what stands there; a folder that is not empty, and may stay, is left."""
+        """Remove what is there, but not a folder that is not empty and may stay."""
         try:
-            with open_folder(self._root, step.path) as (folder, name):
+            with open_parent(self._root, step.path) as (folder, name):
                 self._check(folder, name, step)
                 (os.rmdir if step.now.is_folder else os.unlink)(name, dir_fd=folder)
-                self._touched.append(step)  # not before: what did not go need not come back
+                self._done.append(step)  # not before: what was not removed need not come back
         except FileNotFoundError:
             return
         except OSError as error:
@@ -114,9 +120,9 @@ class Restorer:
                 raise
             self._left.append(step.path)
 
-    def _make(self, step: Step) -> None:
-        with open_folder(self._root, step.path) as (folder, name):
-            if not step.makes_way:
+    def _create(self, step: Step) -> None:
+        with open_parent(self._root, step.path) as (folder, name):
+            if not step.removes_first:
                 self._check(folder, name, step)
             if step.wanted.is_folder:
                 with suppress(FileExistsError):
@@ -127,55 +133,49 @@ class Restorer:
                 put_in_place(temporary, name, folder)
             else:
                 self._write(folder, name, step)
-            self._touched.append(step)
+            self._done.append(step)
 
     def _write(self, folder: int, name: str, step: Step) -> None:
         data = self._objects.get(step.wanted.object)
         if data is None:
-            raise OSError(errno.EIO, "what was kept of it is missing or damaged", step.path)
+            raise OSError(errno.EIO, "its kept content is missing or damaged", step.path)
         with atomic_write(name, folder) as handle:
-            if step.seen is not None:
+            if step.status is not None:
                 with suppress(PermissionError):  # only root may give a file to somebody else
-                    os.fchown(handle, step.seen.st_uid, step.seen.st_gid)
+                    os.fchown(handle, step.status.st_uid, step.status.st_gid)
             write_all(handle, data)
             os.fchmod(handle, stat.S_IMODE(step.wanted.mode))
 
-    def _open_up(self, step: Step) -> None:
+    def _make_accessible(self, step: Step) -> None:
         self._set_mode(step, 0o700)
 
     def _set_mode(self, step: Step, also: int = 0) -> None:
         mode = step.wanted.mode | also
-        with open_folder(self._root, step.path) as (folder, name):
-            handle = os.open(name, FOLDER | _NAMED, dir_fd=folder)
+        with open_parent(self._root, step.path) as (folder, name):
+            handle = os.open(name, FOLDER | _PATH_ONLY, dir_fd=folder)
             try:
-                if _NAMED:  # so that a folder which may not be read can be opened up again
+                if _PATH_ONLY:  # so that a folder which may not be read can be made readable again
                     Path(f"/proc/self/fd/{handle}").chmod(stat.S_IMODE(mode))
                 else:
                     os.fchmod(handle, stat.S_IMODE(mode))
             finally:
                 os.close(handle)
             if step.stays_folder:
-                self._touched.append(step)
+                self._done.append(step)
 
     def _check(self, folder: int, name: str, step: Step) -> None:
-        """Raise `OSError` where something else stands there than a moment ago."""
+        """Raise `OSError` if something else is there than a moment ago."""
         if not self._careful or step.now.is_folder:
             return
         try:
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
-            found = None
-        if _sign(found) != _sign(step.seen):
+            status = None
+        if _stamp(status) != _stamp(step.status):
             raise OSError(errno.EBUSY, "it changed while it was being put back", step.path)
 
 
-def _sign(found: os.stat_result | None) -> tuple[int, ...]:
-    if found is None:
+def _stamp(status: os.stat_result | None) -> tuple[int, ...]:
+    if status is None:
         return ()
-    return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns
-
-
-def _once(steps: list[Step]) -> list[Step]:
-    """Each path once, shallow ones first."""
-    found = {step.path: step for step in steps}
-    return sorted(found.values(), key=lambda step: (step.depth, step.path))
+    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns

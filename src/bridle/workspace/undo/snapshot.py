@@ -1,9 +1,9 @@
 """Scans a workspace: every name below the root, and the content of what is new.
 
 It uses folder handles and follows no link. What git ignores, `.git` and bridle's own state are
-named and not opened; what git tracks is never ignored, which its index says without starting a
-program. A file that the system reports as unchanged since the last scan is not read, so a scan
-without changes costs one stat per name.
+named and not opened. What git tracks is never ignored; git's index is read for that, so that no
+program has to be started. A file that the system reports as unchanged since the last scan is not
+read, so a scan without changes costs one stat per name.
 """
 
 import errno
@@ -12,41 +12,42 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
 
 from msgspec import Struct
 
 from bridle.workspace.fs import FOLDER, READ
-from bridle.workspace.git.repository import tracked
+from bridle.workspace.git.repository import tracked_paths
 from bridle.workspace.ignore import Ignored, parse_ignore
 from bridle.workspace.undo.storage import ContentStore
 from bridle.workspace.undo.tree import IGNORED, TRACKED, Entry, Folder, Tree
 
-_LARGEST = 64 << 20  # bytes of an index
-_LINE = 4096
-_WORKTREE = b"gitdir: "  # what `.git` says where it is a file
+_MAX_INDEX = 64 << 20  # bytes
+_MAX_LINE = 4096
+_WORKTREE = b"gitdir: "  # how `.git` begins if it is a file
 
 
 def tracked_by_git(root: str) -> frozenset[str]:
-    """Paths from the root, with the folders that they lie in."""
-    data = _read(f"{root}/.git/index", _LARGEST)
+    """Return the paths that git tracks, from the root, and the folders that they lie in."""
+    data = _read(f"{root}/.git/index", _MAX_INDEX)
     if data is None:
-        said = _read(f"{root}/.git", _LINE) or b""
-        if said.startswith(_WORKTREE):
-            folder = os.fsdecode(said.removeprefix(_WORKTREE).strip())
+        line = _read(f"{root}/.git", _MAX_LINE) or b""
+        if line.startswith(_WORKTREE):
+            folder = os.fsdecode(line.removeprefix(_WORKTREE).strip())
             data = _read(f"{root}/{folder}/index" if folder[:1] != "/" else f"{folder}/index")
-    found: set[str] = set()
+    paths: set[str] = set()
     with suppress(ValueError):
-        for path in tracked(data or b""):
-            while path and path not in found:
-                found.add(path)
+        for path in tracked_paths(data or b""):
+            while path and path not in paths:
+                paths.add(path)
                 path = path.rpartition("/")[0]
-    return frozenset(found)
+    return frozenset(paths)
 
 
-def _read(path: str, limit: int = _LARGEST) -> bytes | None:
-    """What stands in a regular file; None for anything else, and for more than that."""
+def _read(path: str, limit: int = _MAX_INDEX) -> bytes | None:
+    """Read a regular file. Return None for anything else, and for more than `limit` bytes."""
     try:
         handle = os.open(path, READ)
     except OSError:
@@ -64,13 +65,13 @@ def _read(path: str, limit: int = _LARGEST) -> bytes | None:
 
 _BLOCK = 1 << 20
 _TRIES = 3  # for a file that changes while it is read
-_TICK = 20_000_000  # nanoseconds: the clock that files are stamped with may stand still so long
-_COARSE = 2_000_000_000  # ... and where stamps are whole seconds
+_TICK = 20_000_000  # nanoseconds: two changes within this time may have the same timestamp
+_COARSE = 2_000_000_000  # the same, if timestamps are whole seconds
 _SECOND = 1_000_000_000
 
 
 class Limits(Struct, frozen=True):
-    """How much is kept: bytes of one file, names in the tree, new bytes and seconds for a look."""
+    """How much is kept: bytes of a file, names in the tree, new bytes and seconds for a scan."""
 
     file: int = 10_000_000
     entries: int = 50_000
@@ -78,115 +79,119 @@ class Limits(Struct, frozen=True):
     seconds: float = 10.0
 
 
-USUAL = Limits()
+DEFAULT_LIMITS = Limits()
 
 
 class EntryReader:
-    """Finds out what stands at names, for one look; it has so much time and room, and no more."""
+    """Reads entries for one scan, within its limits of time and new bytes."""
 
     def __init__(self, objects: ContentStore, limits: Limits) -> None:
         self._objects = objects
         self._limits = limits
-        self._until = time.monotonic() + limits.seconds
-        self._fresh = 0
-        self._full = False
+        self._deadline = time.monotonic() + limits.seconds
+        self._new_bytes = 0
+        self._is_full = False
 
-    def entry(self, folder: int, name: str, found: os.stat_result, old: Entry | None) -> Entry:
-        """What stands there now. `found` is what the system says of it, `old` what stood there.
+    def entry(self, folder: int, name: str, status: os.stat_result, old: Entry | None) -> Entry:
+        """Return the entry of a name, given its status now and the entry before.
 
-        An entry with the mode 0: it is gone by now.
+        Its mode is 0 if it is gone by now.
         """
-        kind = stat.S_IFMT(found.st_mode)
+        kind = stat.S_IFMT(status.st_mode)
         if kind == stat.S_IFDIR:
             if old is None or not stat.S_ISDIR(old.mode):
-                return Entry(found.st_mode)
-            return old if old.mode == found.st_mode else Entry(found.st_mode, old.object)
+                return Entry(status.st_mode)
+            return old if old.mode == status.st_mode else Entry(status.st_mode, old.object)
         if kind == stat.S_IFREG:
-            return self._file(folder, name, found)
+            return self._file(folder, name, status)
         if kind == stat.S_IFLNK:
-            return _link(folder, name, found)
-        return _special(found)
+            return _link(folder, name, status)
+        return _special(status)
 
-    def _file(self, folder: int, name: str, found: os.stat_result) -> Entry:
-        if found.st_size > self._limits.file:
-            return _unkept(found, "large")
-        if self._full:
-            return _unkept(found, "store")
-        if self._fresh > self._limits.fresh or time.monotonic() > self._until:
-            return _unkept(found, "late")
+    def _file(self, folder: int, name: str, status: os.stat_result) -> Entry:
+        if status.st_size > self._limits.file:
+            return _without_content(status, "large")
+        if self._is_full:
+            return _without_content(status, "store")
+        if self._new_bytes > self._limits.fresh or time.monotonic() > self._deadline:
+            return _without_content(status, "late")
         try:
             return self._read(folder, name)
         except FileNotFoundError:
             return Entry(0)
         except OSError:
-            return _unkept(found, "unreadable")
+            return _without_content(status, "unreadable")
 
     def _read(self, folder: int, name: str) -> Entry:
-        """Read it until it stands still. What changed all the time is read again next time."""
+        """Read a file until it does not change; else the next scan reads it again."""
         handle = os.open(name, READ, dir_fd=folder)
         try:
             for _ in range(_TRIES):
                 began = time.time_ns()
-                found = os.fstat(handle)
-                if not stat.S_ISREG(found.st_mode):
-                    return _special(found)
-                data = _gather(handle, self._limits.file)
+                status = os.fstat(handle)
+                if not stat.S_ISREG(status.st_mode):
+                    return _special(status)
+                data = _read_handle(handle, self._limits.file)
                 if len(data) > self._limits.file:
-                    return _unkept(found, "large")
-                still = _times(os.fstat(handle)) == _times(found) and len(data) == found.st_size
-                if still:
+                    return _without_content(status, "large")
+                is_stable = (
+                    _times(os.fstat(handle)) == _times(status) and len(data) == status.st_size
+                )
+                if is_stable:
                     break
         finally:
             os.close(handle)
-        return self._kept(found, data, still and not _racy(found, began))
+        return self._store(
+            status, data, is_certain=is_stable and not _may_change_unseen(status, began)
+        )
 
-    def _kept(self, found: os.stat_result, data: bytes, certain: bool) -> Entry:
+    def _store(self, status: os.stat_result, data: bytes, *, is_certain: bool) -> Entry:
         try:
-            name, new = self._objects.put(data)
-        except OSError:  # the disk is full, most likely: then it is so for all that follow
-            self._full = True
-            return _unkept(found, "store")
-        self._fresh += len(data) if new else 0
-        if not certain:
-            return Entry(found.st_mode, name)
-        return Entry(found.st_mode, name, "", len(data), *_times(found), found.st_ino)
+            name, is_new = self._objects.put(data)
+        except OSError:  # most likely the disk is full, for all other files as well
+            self._is_full = True
+            return _without_content(status, "store")
+        self._new_bytes += len(data) if is_new else 0
+        if not is_certain:
+            return Entry(status.st_mode, name)
+        return Entry(status.st_mode, name, "", len(data), *_times(status), status.st_ino)
 
 
-def _unkept(found: os.stat_result, why: str) -> Entry:
-    """Something whose content is not kept: only that it changed will be known."""
-    return Entry(found.st_mode, f"{found.st_size}:{found.st_mtime_ns}", why)
+def _without_content(status: os.stat_result, why: str) -> Entry:
+    """Return the entry of something whose content is not kept: it only tells whether it changed."""
+    return Entry(status.st_mode, f"{status.st_size}:{status.st_mtime_ns}", why)
 
 
-def _special(found: os.stat_result) -> Entry:
-    return Entry(found.st_mode, str(found.st_rdev), "special")
+def _special(status: os.stat_result) -> Entry:
+    return Entry(status.st_mode, str(status.st_rdev), "special")
 
 
-def _link(folder: int, name: str, found: os.stat_result) -> Entry:
+def _link(folder: int, name: str, status: os.stat_result) -> Entry:
     began = time.time_ns()
     try:
         target = os.readlink(name, dir_fd=folder)
     except FileNotFoundError:
         return Entry(0)
     except OSError:
-        return _unkept(found, "unreadable")
-    if _racy(found, began):
-        return Entry(found.st_mode, target)
-    return Entry(found.st_mode, target, "", found.st_size, *_times(found), found.st_ino)
+        return _without_content(status, "unreadable")
+    if _may_change_unseen(status, began):
+        return Entry(status.st_mode, target)
+    return Entry(status.st_mode, target, "", status.st_size, *_times(status), status.st_ino)
 
 
-def _times(found: os.stat_result) -> tuple[int, int]:
-    return found.st_mtime_ns, found.st_ctime_ns
+def _times(status: os.stat_result) -> tuple[int, int]:
+    return status.st_mtime_ns, status.st_ctime_ns
 
 
-def _racy(found: os.stat_result, began: int) -> bool:
-    """Could it change again without its times telling? Then it is read anew at the next look."""
-    latest = max(_times(found))
+def _may_change_unseen(status: os.stat_result, began: int) -> bool:
+    """Is it so young that its times may stay the same when it changes? Then it is read again."""
+    latest = max(_times(status))
     window = _COARSE if latest % _SECOND == 0 else _TICK
     return latest > began - window
 
 
-def _gather(handle: int, most: int) -> bytes:
-    """All of a file, and a byte more than the most, where there is more."""
+def _read_handle(handle: int, most: int) -> bytes:
+    """Read a file, up to one byte more than `most`."""
     os.lseek(handle, 0, os.SEEK_SET)
     chunks: list[bytes] = []
     left = most + 1
@@ -197,13 +202,16 @@ def _gather(handle: int, most: int) -> bytes:
 
 
 _THROUGH = FOLDER | getattr(os, "O_PATH", 0)  # passing through asks for no right to read
-_DEEPEST = 100  # folders below each other; each holds a handle open
+_MAX_DEPTH = 100  # folders below each other; each has a handle open
 _IGNORE = ".gitignore"
-_NOTHING = Folder(rules="-")
+_UNKNOWN = Folder(rules="-")
 
 
 class Rules:
-    """The ignore rules that hold in a folder. They are read when a name has to be judged."""
+    """The ignore rules of a folder. They are parsed when they are first needed.
+
+    `name` tells rules apart without parsing them.
+    """
 
     def __init__(self, objects: ContentStore) -> None:
         self.name = ""
@@ -211,12 +219,12 @@ class Rules:
         self._base = ""
         self._above: Rules | None = None
         self._object = ""
-        self._parsed: Ignored | None = None
-        self._everything = False
+        self._ignore: Ignored | None = None
+        self._ignores_all = False
 
-    def within(self, folder: str, entry: Entry | None) -> "Rules":
-        """The rules below a folder with this .gitignore."""
-        if entry is None or not stat.S_ISREG(entry.mode) or entry.why or self._everything:
+    def of_folder(self, folder: str, entry: Entry | None) -> "Rules":
+        """Return the rules of a folder below, whose .gitignore has this entry."""
+        if entry is None or not stat.S_ISREG(entry.mode) or entry.why or self._ignores_all:
             return self
         inner = Rules(self._objects)
         inner._base, inner._above, inner._object = folder, self, entry.object
@@ -224,30 +232,31 @@ class Rules:
         inner.name = blake2b(words, digest_size=8).hexdigest()
         return inner
 
-    def within_ignored(self) -> "Rules":
-        """The rules below a folder that is ignored: everything is."""
+    def of_ignored_folder(self) -> "Rules":
+        """Return the rules of a folder that is ignored: everything in it is, too."""
         inner = Rules(self._objects)
-        inner.name, inner._everything = f"{self.name}*", True
+        inner.name, inner._ignores_all = f"{self.name}*", True
         return inner
 
-    def cover(self, path: str, is_folder: bool) -> bool:
+    def ignore(self, path: str, is_folder: bool) -> bool:
         """Is the path ignored?"""
-        return self._everything or self._chain().covers(path, is_folder)
+        return self._ignores_all or self._load().covers(path, is_folder)
 
-    def _chain(self) -> Ignored:
-        if self._parsed is None:
+    def _load(self) -> Ignored:
+        if self._ignore is None:
             data = self._objects.get(self._object) if self._object else b""
-            above = self._above._chain() if self._above is not None else None
+            above = self._above._load() if self._above is not None else None
             rules = parse_ignore((data or b"").decode(errors="replace"))
-            self._parsed = Ignored(self._base, rules, above)
-        return self._parsed
+            self._ignore = Ignored(self._base, rules, above)
+        return self._ignore
 
 
 class Scan:
-    """One look at a workspace.
+    """One scan of a workspace.
 
-    With `pinned` the names that `known` has are covered, or ignored, as they were there, whatever
-    the ignore rules say by now: what a turn began with is what it is compared with.
+    With `pinned`, names in the tree `known` are covered, or ignored, as they were there, whatever
+    the ignore rules are now: a turn is compared with what it began with. `missed` are folders that
+    were not looked at, and why.
     """
 
     def __init__(
@@ -266,15 +275,14 @@ class Scan:
         self._hidden = frozenset(hidden)
         self._reader = EntryReader(objects, limits)
         self._folders: dict[str, Folder] = {}
-        self._seen = 0
+        self._count = 0
         self._root = ""
-        self._tracked: frozenset[str] | None = None
         self.ignored: list[str] = []
-        self.missed: list[tuple[str, str]] = []  # folders that were not looked at, and why
+        self.missed: list[tuple[str, str]] = []
         self.changed = False
 
-    def at(self, root: str) -> Tree:
-        """Everything below the root. Raise `OSError` where that itself cannot be looked at."""
+    def run(self, root: str) -> Tree:
+        """Scan everything below the root. Raise `OSError` if the root itself cannot be read."""
         self._root = root
         handle = os.open(root, FOLDER)
         try:
@@ -285,68 +293,68 @@ class Scan:
         return Tree(self._folders)
 
     def _enter(self, handle: int, path: str, rules: Rules, depth: int) -> None:
-        old = self._known.get(path, _NOTHING)
-        with os.scandir(handle) as found:
-            listed = list(islice(found, max(0, self._limits.entries - self._seen + 1)))
-        self._seen += len(listed)
-        if self._seen > self._limits.entries:
-            self._miss(path, "many")
+        old = self._known.get(path, _UNKNOWN)
+        with os.scandir(handle) as scanned:
+            items = list(islice(scanned, max(0, self._limits.entries - self._count + 1)))
+        self._count += len(items)
+        if self._count > self._limits.entries:
+            self._skip(path, "many")
             return
-        rules = rules.within(path, self._ignore_file(handle, listed, old))
-        entries, below = self._names(handle, path, rules, listed)
+        rules = rules.of_folder(path, self._ignore_file(handle, items, old))
+        entries, below = self._names(handle, path, rules, items)
         if entries == old.entries and rules.name == old.rules and not old.why:
             self._folders[path] = old
         else:
             self._folders[path] = Folder(rules.name, entries)
             self.changed = True
         for name in below:
-            inner = rules.within_ignored() if entries[name].object == TRACKED else rules
+            inner = rules.of_ignored_folder() if entries[name].object == TRACKED else rules
             self._descend(handle, f"{path}/{name}" if path else name, inner, depth + 1)
 
     def _descend(self, above: int, path: str, rules: Rules, depth: int) -> None:
-        if depth > _DEEPEST:
-            self._miss(path, "deep")
+        if depth > _MAX_DEPTH:
+            self._skip(path, "deep")
             return
         try:
             handle = os.open(path.rpartition("/")[2], FOLDER, dir_fd=above)
         except FileNotFoundError:
             return
-        except OSError:  # not ours to read, or a link by now
-            self._miss(path, "unreadable")
+        except OSError:  # we may not read it, or it is a link by now
+            self._skip(path, "unreadable")
             return
         try:
             self._enter(handle, path, rules, depth)
         except OSError:
-            self._miss(path, "unreadable")
+            self._skip(path, "unreadable")
         finally:
             os.close(handle)
 
-    def _miss(self, path: str, why: str) -> None:
+    def _skip(self, path: str, why: str) -> None:
         self._folders[path] = Folder(why=why)
         self.missed.append((f"{path}/" if path else "the workspace", why))
         self.changed = True
 
     def _names(
-        self, handle: int, path: str, rules: Rules, listed: "list[os.DirEntry[str]]"
+        self, handle: int, path: str, rules: Rules, items: "list[os.DirEntry[str]]"
     ) -> tuple[dict[str, Entry], list[str]]:
-        """The names of a folder with what stands there, and those that are folders to go into.
+        """Return the entries of a folder, and the names of the folders to scan.
 
-        This is where the time goes: it runs for every file of the workspace.
+        Nearly all time is spent here: it runs for every file of the workspace.
         """
         prefix = f"{path}/" if path else ""
-        old = self._known.get(path, _NOTHING)
-        known, trusted = old.entries, old.rules == rules.name or (self._pinned and old != _NOTHING)
+        old = self._known.get(path, _UNKNOWN)
+        known, trusted = old.entries, old.rules == rules.name or (self._pinned and old != _UNKNOWN)
         entries: dict[str, Entry] = {}
         below: list[str] = []
-        for item in listed:
+        for item in items:
             name = item.name
             was = known.get(name)
             if was is None or not trusted or (was.why and not was.mode):
-                left = self._left_out(prefix + name, item, rules, was if trusted else None)
-                if left is not None and left.object != TRACKED:
-                    entries[name] = left
+                excluded = self._excluded(prefix + name, item, rules, was if trusted else None)
+                if excluded is not None and excluded.object != TRACKED:
+                    entries[name] = excluded
                     continue
-                was = left or was
+                was = excluded or was
             try:
                 now = item.stat(follow_symlinks=False)
             except OSError:
@@ -366,39 +374,38 @@ class Scan:
                     below.append(name)
         return entries, below
 
-    def _left_out(
+    def _excluded(
         self, path: str, item: "os.DirEntry[str]", rules: Rules, was: Entry | None
     ) -> Entry | None:
-        """What stands for a name that is not looked into; None for one that is.
+        """Return the entry of a name that is not read, or None if it is.
 
-        A folder that is looked into for the files alone that git keeps track of is marked so.
+        An ignored folder that has files which git tracks is scanned for them, and marked so.
         """
         if item.name == ".git":
             return Entry(0, why="git")
         if path in self._hidden:
             return Entry(0, why="state")
         if item.name == _IGNORE:
-            return None  # it says what is kept, so it is kept itself
+            return None  # it decides what is kept, so it is kept itself
         is_folder = item.is_dir(follow_symlinks=False)
-        ignored = rules.cover(path, is_folder) if was is None else was.why == IGNORED
+        ignored = rules.ignore(path, is_folder) if was is None else was.why == IGNORED
         if not ignored:
             return None
-        if was is None and path in self._kept_by_git():
+        if was is None and path in self._tracked_paths:
             return Entry(stat.S_IFDIR, TRACKED) if is_folder else None
         self.ignored.append(f"{path}/" if is_folder else path)
         return Entry(0, why=IGNORED)
 
-    def _kept_by_git(self) -> frozenset[str]:
-        """What git keeps track of, and the folders of it: no rule ignores that."""
-        if self._tracked is None:
-            self._tracked = tracked_by_git(self._root)
-        return self._tracked
+    @cached_property
+    def _tracked_paths(self) -> frozenset[str]:
+        """What git tracks, and the folders of it: no rule ignores them."""
+        return tracked_by_git(self._root)
 
     def _ignore_file(
-        self, handle: int, listed: "list[os.DirEntry[str]]", old: Folder
+        self, handle: int, items: "list[os.DirEntry[str]]", old: Folder
     ) -> Entry | None:
-        """What stands in the folder's .gitignore: it decides about the other names."""
-        item = next((one for one in listed if one.name == _IGNORE), None)
+        """Return the entry of the folder's .gitignore, which decides about the other names."""
+        item = next((item for item in items if item.name == _IGNORE), None)
         if item is None:
             return None
         was = old.entries.get(_IGNORE)
@@ -410,27 +417,27 @@ class Scan:
         return None
 
 
-def scan(
+def read_path(
     objects: ContentStore, limits: Limits, root: str, path: str
 ) -> tuple[Entry, os.stat_result | None]:
-    """What stands at one path, ignored or not, and what the system says of it. No link is followed.
+    """Return the entry of one path, ignored or not, and its status. No link is followed.
 
-    An entry with the mode 0: nothing is there.
+    The mode of the entry is 0 if nothing is there.
     """
     try:
-        with open_folder(root, path) as (folder, name):
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            return EntryReader(objects, limits).entry(folder, name, found, None), found
+        with open_parent(root, path) as (folder, name):
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            return EntryReader(objects, limits).entry(folder, name, status, None), status
     except OSError as error:
-        gone = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-        return Entry(0, why="" if gone else "unreadable"), None
+        is_gone = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+        return Entry(0, why="" if is_gone else "unreadable"), None
 
 
 @contextmanager
-def open_folder(root: str, path: str) -> Iterator[tuple[int, str]]:
-    """The handle of the folder that a path lies in, reached without a link, and the last name.
+def open_parent(root: str, path: str) -> Iterator[tuple[int, str]]:
+    """Open the folder that a path lies in, following no link: its handle, and the path's last name.
 
-    Raise `OSError` where there is no such folder.
+    Raise `OSError` if there is no such folder.
     """
     *folders, name = path.split("/")
     handle = os.open(root, _THROUGH)

@@ -1,8 +1,8 @@
 """What a folder and everything below it held at one moment: plain values, and their bytes.
 
-A file is known by the name of its content, a link by its target, a folder by its mode alone. Beside
-that stands what the system said of it (size, times, inode), so that the next scan need not read
-what has not changed. Does no I/O.
+A file is known by the name of its content, a link by its target, a folder by its mode alone. With
+that comes the system's status of it (size, times, inode), so that the next scan need not read what
+has not changed. Does no I/O.
 """
 
 import os
@@ -33,9 +33,9 @@ WORDS = {
 
 
 class State(Struct, frozen=True, gc=False, array_like=True):
-    """What stands at a path. `mode` is the system's, with the kind of file; 0: nothing is there.
+    """What is at a path. `mode` is the system's, with the kind of file; 0 if nothing is there.
 
-    `object` names a file's content, or is where a link leads. With `why` (a key of `WORDS`) the
+    `object` names a file's content, or is the target of a link. With `why` (a key of `WORDS`) the
     content is not kept; `object` then only tells whether it changed.
     """
 
@@ -53,7 +53,7 @@ class State(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def is_unknown(self) -> bool:
-        """Nobody looked, so that something may be there or not."""
+        """Was it not looked at, so that something may be there or not?"""
         return not self.mode and bool(self.why)
 
 
@@ -61,7 +61,7 @@ ABSENT = State()
 
 
 class Entry(Struct, frozen=True, gc=False, array_like=True):
-    """A name in a folder: its state, and what the system said of it when that was found out.
+    """A name in a folder: its state, and the system's status of it at that time.
 
     A folder that is ignored and has files in it which git keeps track of has `TRACKED` as `object`.
     """
@@ -96,13 +96,13 @@ class Tree(Struct, frozen=True, array_like=True):
     folders: dict[str, Folder] = {}
 
     def state(self, path: str) -> State:
-        """What stood at a path, as far as this tree can say."""
+        """Return what was at a path, as far as this tree can tell."""
         above, _, name = path.rpartition("/")
         folder = self.folders.get(above)
         if folder is not None:
-            found = folder.entries.get(name)
-            if found is not None:
-                return found.state
+            entry = folder.entries.get(name)
+            if entry is not None:
+                return entry.state
             return State(why=folder.why) if folder.why else ABSENT
         if not above:
             return State(why="many")  # not even the root was looked at
@@ -112,15 +112,15 @@ class Tree(Struct, frozen=True, array_like=True):
         return State(why="many") if holder.is_folder else ABSENT
 
 
-def differing(old: Tree, new: Tree) -> Iterator[str]:
-    """The paths that are not the same in both, in no order."""
+def changed_paths(old: Tree, new: Tree) -> Iterator[str]:
+    """Yield the paths that are not the same in both trees, in no order."""
     for path in old.folders.keys() | new.folders.keys():
-        one, other = old.folders.get(path, _NONE), new.folders.get(path, _NONE)
-        if one is other or one.entries is other.entries:
+        before, after = old.folders.get(path, _NONE), new.folders.get(path, _NONE)
+        if before is after or before.entries is after.entries:
             continue
         prefix = f"{path}/" if path else ""
-        for name in one.entries.keys() | other.entries.keys():
-            was, now = one.entries.get(name), other.entries.get(name)
+        for name in before.entries.keys() | after.entries.keys():
+            was, now = before.entries.get(name), after.entries.get(name)
             if was is not now and (was is None or now is None or was.state != now.state):
                 yield prefix + name
 
@@ -129,7 +129,7 @@ _NONE = Folder()
 
 
 def spell(text: str) -> str:
-    """A name as valid text: one that is not, as the hexadecimal of its bytes after a NUL."""
+    """Return a name as valid text. One that is not becomes a NUL and its bytes as hexadecimal."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -138,54 +138,54 @@ def spell(text: str) -> str:
 
 
 def unspell(text: str) -> str:
-    """What `spell` was given."""
+    """Undo `spell`."""
     return os.fsdecode(bytes.fromhex(text[1:])) if text.startswith("\0") else text
 
 
 def as_text(path: str) -> str:
-    """A path as valid text, for the log and for people."""
+    """Return a path as valid text, for the log and for people."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-class _Written(Struct, frozen=True, array_like=True):
+class _TreeFile(Struct, frozen=True, array_like=True):
     format: int
     spelled: bool
     folders: dict[str, Folder]
 
 
-_decode = msgspec.msgpack.Decoder(_Written).decode
+_decode = msgspec.msgpack.Decoder(_TreeFile).decode
 
 
 def encode(tree: Tree) -> bytes:
-    """The tree as bytes, with a checksum before them."""
+    """Encode a tree, with a checksum before it."""
     try:
-        data = msgspec.msgpack.encode(_Written(_FORMAT, False, tree.folders))
-    except UnicodeEncodeError:  # names that are no text: rare, and dear
-        folders = {spell(path): _respelled(one, spell) for path, one in tree.folders.items()}
-        data = msgspec.msgpack.encode(_Written(_FORMAT, True, folders))
+        data = msgspec.msgpack.encode(_TreeFile(_FORMAT, False, tree.folders))
+    except UnicodeEncodeError:  # names that are not text: rare, and expensive
+        folders = {spell(path): _respell(folder, spell) for path, folder in tree.folders.items()}
+        data = msgspec.msgpack.encode(_TreeFile(_FORMAT, True, folders))
     return blake2b(data, digest_size=_SUM).digest() + data
 
 
 def decode(data: bytes) -> Tree | None:
-    """The tree of those bytes; None where they are damaged, or of another version."""
+    """Decode a tree. Return None if it is damaged, or of another version."""
     body = memoryview(data)[_SUM:]
     if blake2b(body, digest_size=_SUM).digest() != data[:_SUM]:
         return None
     try:
-        found = _decode(body)
+        written = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    if found.format != _FORMAT:
+    if written.format != _FORMAT:
         return None
-    folders = found.folders
-    if found.spelled:
-        folders = {unspell(path): _respelled(one, unspell) for path, one in folders.items()}
+    folders = written.folders
+    if written.spelled:
+        folders = {unspell(path): _respell(folder, unspell) for path, folder in folders.items()}
     return Tree(folders)
 
 
-def _respelled(folder: Folder, change: Callable[[str], str]) -> Folder:
+def _respell(folder: Folder, change: Callable[[str], str]) -> Folder:
     entries = {
-        change(name): msgspec.structs.replace(one, object=change(one.object))
-        for name, one in folder.entries.items()
+        change(name): msgspec.structs.replace(entry, object=change(entry.object))
+        for name, entry in folder.entries.items()
     }
     return msgspec.structs.replace(folder, entries=entries)

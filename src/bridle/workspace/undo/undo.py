@@ -1,8 +1,8 @@
-"""`Undo`: keeps what turns change, and takes it back or forward for a person.
+"""`Undo`: keeps what turns change, and undoes or redoes it for a person.
 
-Blocks, except for what `keep` returns. Not covered: what git ignores, `.git`, files over 10 MB,
-devices and the like, trees beyond a limit; each is said if it matters. `prune` deletes what was
-kept long ago, in all workspaces, only when a person says so.
+Everything blocks but `TurnRecorder`. Not covered: what git ignores, `.git`, files over 10 MB,
+devices and the like, trees beyond a limit; a person is told if it matters. `prune` deletes what was
+kept long ago, in all workspaces, if a person asks for it.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -27,58 +27,61 @@ from bridle.protocols.tool import Tool
 from bridle.workspace.handles import open_location
 from bridle.workspace.text import one_line
 from bridle.workspace.undo.change_detector import ChangeDetector, StartedCall
-from bridle.workspace.undo.journal import Change, Journal, Kept, Opened, counting
-from bridle.workspace.undo.plan import Outcome, Plan, changes_of, restored
+from bridle.workspace.undo.journal import (
+    Change,
+    Journal,
+    JournalEntry,
+    PendingEntry,
+    effective_entries,
+)
+from bridle.workspace.undo.plan import Outcome, Plan, changes_of, parents_of, to_restored
 from bridle.workspace.undo.restore import PartlyRestored, Restorer
-from bridle.workspace.undo.snapshot import USUAL, Limits
+from bridle.workspace.undo.snapshot import DEFAULT_LIMITS, Limits
 from bridle.workspace.undo.storage import ContentStore, UndoFolder
-from bridle.workspace.undo.tree import State, Tree, as_text, decode
+from bridle.workspace.undo.tree import Tree, as_text, decode
 from bridle.workspace.workspace import Workspace
-
-# Records what one turn changes, call by call, in threads: the event loop never waits for the
-# disk.
 
 log = logging.getLogger(__name__)
 
 _R = TypeVar("_R")
-_MOST_FILES = 1_000  # named in one event; undo knows all of them
+_MAX_FILES = 1_000  # named in one event; undo knows all of them
+_SHOWN = 5  # paths that are named in an error
+
+# Records what one turn changes, call by call, in threads: the event loop never waits for the disk.
 
 
-class WrittenFiles:
-    """Which paths a call touches, as far as its tool tells."""
+class _TouchedPaths:
+    """Which paths a call touches, as far as its tool says."""
 
     def __init__(self, root: str, tools: Mapping[str, Tool]) -> None:
         self._root = root
         self._tools = tools
 
-    def paths(self, call: ToolCall) -> tuple[list[str] | None, str]:
-        """The paths from the root, with folders that would have to be made; None: any.
+    def of_call(self, call: ToolCall) -> tuple[list[str] | None, str]:
+        """Return the paths from the root, with folders that have to be created, or None for any.
 
-        And what lies outside, where it does, in words: a session may have more folders than one.
+        Return also which path lies outside, in words: a session may have more than one folder.
         """
         tool = self._tools.get(call.name)
         if tool is None or not tool.policy.edits:
             return None, ""
         outside = ""
-        found: list[str] = []
+        paths: list[str] = []
+        touched: Callable[[dict[str, Any]], Iterable[str]] | None = getattr(tool, "touched", None)
         try:
-            for one in self._named(tool, call.arguments):
+            for path in touched(call.arguments) if touched else (call.arguments["path"],):
                 try:
-                    found += self._reached(one)
+                    paths += self._real_paths(path)
                 except OutsideWorkspace:
-                    outside = f"{one_line(one, 120)} lies outside the workspace"
+                    outside = f"{one_line(path, 120)} lies outside the workspace"
         except (ToolError, OSError, KeyError, TypeError):
             return None, ""
-        # What is ignored is about to change: what was not, has to be kept first.
-        changes_rules = any(path.rpartition("/")[2] == ".gitignore" for path in found)
-        return None if changes_rules else list(dict.fromkeys(found)), outside
+        # What is ignored is about to change: what was not ignored has to be kept first.
+        changes_rules = any(path.rpartition("/")[2] == ".gitignore" for path in paths)
+        return None if changes_rules else list(dict.fromkeys(paths)), outside
 
-    def _named(self, tool: Tool, arguments: dict[str, Any]) -> Iterable[str]:
-        touched: Callable[[dict[str, Any]], Iterable[str]] | None = getattr(tool, "touched", None)
-        return touched(arguments) if touched is not None else (arguments["path"],)
-
-    def _reached(self, path: str) -> list[str]:
-        """Where a path leads, its links followed as the tool will follow them."""
+    def _real_paths(self, path: str) -> list[str]:
+        """Return where a path leads, following links as the tool will, with missing folders."""
         parts = Workspace(self._root).relative(path).split("/")
         with open_location([(self._root,)], parts) as location:
             real = [*location.names, *filter(None, [location.name]), *location.missing]
@@ -87,134 +90,135 @@ class WrittenFiles:
 
 
 class TurnRecorder:
-    """What is kept for one turn. `begun` are the calls under way, which others may have left."""
+    """Keeps what one turn changes. `started` are calls that have begun, by session and id."""
 
     def __init__(
         self,
         detector: ChangeDetector,
-        touched: WrittenFiles,
-        begun: dict[tuple[str, str], StartedCall],
+        touched: _TouchedPaths,
+        started: dict[tuple[str, str], StartedCall],
         session_id: str,
         turn: int,
     ) -> None:
         self._detector = detector
         self._touched = touched
-        self._begun = begun
+        self._started = started
         self._session = session_id
         self._turn = turn
-        self._tree: Tree | None = None  # what the turn saw last of the whole workspace
-        self._trouble: dict[str, str] = {}
-        self._dropped: set[str] = set()  # calls that were cancelled before their effect
-        self._alone = threading.Lock()
+        self._tree: Tree | None = None  # the last scan of the whole workspace in this turn
+        self._problems: dict[str, str] = {}
+        self._cancelled: set[str] = set()  # calls that were cancelled before their effect
+        self._lock = threading.Lock()
 
     async def before(self, call: ToolCall) -> None:
-        """Keep what stands there, before this call has its effect."""
-        self._dropped.discard(call.id)
+        """Keep what is there, before this call has its effect."""
+        self._cancelled.discard(call.id)
         try:
-            await in_thread(partial(self._guarded, call, self._begin))
+            await in_thread(partial(self._locked, call, self._begin))
         except asyncio.CancelledError:
-            self._drop(call.id)
+            self._cancel(call.id)
             raise
 
     async def after(self, call: ToolCall) -> FilesChanged | None:
-        """What the call changed; None where nothing."""
-        kept = await in_thread(partial(self._guarded, call, self._end))
-        trouble = self._trouble.pop(call.id, "")
-        if trouble:
-            return FilesChanged(self._turn, call.id, (), (trouble,))
-        if kept is None or not (kept.changes or kept.uncovered):
+        """Return what the call changed, or None if it changed nothing."""
+        entry = await in_thread(partial(self._locked, call, self._end))
+        problem = self._problems.pop(call.id, "")
+        if problem:
+            return FilesChanged(self._turn, call.id, (), (problem,))
+        if entry is None or not (entry.changes or entry.uncovered):
             return None
-        return changed(kept)
+        return to_event(entry)
 
-    def _guarded(self, call: ToolCall, work: "Callable[[ToolCall], Kept | None]") -> Kept | None:
+    def _locked(
+        self, call: ToolCall, work: "Callable[[ToolCall], JournalEntry | None]"
+    ) -> JournalEntry | None:
         try:
-            with self._alone:
+            with self._lock:
                 return work(call)
-        except Exception as error:  # undo is a help: its trouble is said, and stops no turn
+        except Exception as error:  # a problem of undo is reported, and stops no turn
             log.debug("undo could not keep what a call changes", exc_info=True)
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            self._trouble[call.id] = f"nothing was kept for undo: {why or type(error).__name__}"
+            self._problems[call.id] = f"nothing was kept for undo: {why or type(error).__name__}"
             return None
 
     def _begin(self, call: ToolCall) -> None:
-        self._end_left()
-        opened = Opened(os.urandom(10).hex(), 0.0, self._session, self._turn, call=call.id)
-        paths, outside = self._touched.paths(call)
-        begun = self._detector.begin(opened, paths, self._tree)
-        begun.outside = outside
-        self._tree = begun.tree or self._tree
-        self._begun[self._session, call.id] = begun
-        if call.id in self._dropped:
+        self._end_interrupted()
+        token = os.urandom(10).hex()
+        pending = PendingEntry(token, 0.0, self._session, self._turn, call=call.id)
+        paths, outside = self._touched.of_call(call)
+        started = self._detector.begin(pending, paths, self._tree)
+        started.outside = outside
+        self._tree = started.tree or self._tree
+        self._started[self._session, call.id] = started
+        if call.id in self._cancelled:
             self._forget(call.id)
 
-    def _end(self, call: ToolCall) -> Kept | None:
-        begun = self._begun.pop((self._session, call.id), None)
-        if begun is None:
+    def _end(self, call: ToolCall) -> JournalEntry | None:
+        started = self._started.pop((self._session, call.id), None)
+        if started is None:
             return None
-        kept, tree = self._detector.end(begun)
+        entry, tree = self._detector.end(started)
         self._tree = tree or self._tree
-        return kept
+        return entry
 
-    def _end_left(self) -> None:
-        """Calls of this session whose end nobody told: they were interrupted."""
-        for key in [one for one in self._begun if one[0] == self._session]:
-            self._detector.end(self._begun.pop(key), cut=True)
+    def _end_interrupted(self) -> None:
+        """End the calls of this session that were interrupted, so that `after` was not called."""
+        for key in [key for key in self._started if key[0] == self._session]:
+            self._detector.end(self._started.pop(key), cut=True)
 
-    def _drop(self, call_id: str) -> None:
-        """The call has no effect. Whoever is just keeping something for it sees that at the end."""
-        self._dropped.add(call_id)
-        if self._alone.acquire(blocking=False):
+    def _cancel(self, call_id: str) -> None:
+        """Note that a call has no effect. A thread that is in `_begin` for it sees that there."""
+        self._cancelled.add(call_id)
+        if self._lock.acquire(blocking=False):
             try:
                 self._forget(call_id)
             finally:
-                self._alone.release()
+                self._lock.release()
 
     def _forget(self, call_id: str) -> None:
-        if (begun := self._begun.pop((self._session, call_id), None)) is not None:
-            self._detector.give_up(begun)
+        if (started := self._started.pop((self._session, call_id), None)) is not None:
+            self._detector.abandon(started)
 
 
-def changed(kept: Kept) -> FilesChanged:
-    """What a call changed, as an event."""
-    named = named_changes(kept.changes)
-    files = tuple(FileChange(path, one.how) for path, one in named[:_MOST_FILES])
-    more = len(named) - len(files)
-    words = (f"{more:,} more files changed than are named here; undo knows them",) if more else ()
-    return FilesChanged(kept.turn, kept.call, files, (*kept.uncovered, *words))
+def to_event(entry: JournalEntry) -> FilesChanged:
+    """Return what a call changed, as an event."""
+    changes = changes_to_show(entry.changes)
+    files = tuple(FileChange(path, change.how) for path, change in changes[:_MAX_FILES])
+    more = len(changes) - len(files)
+    note = (f"{more:,} more files changed than are named here; undo knows them",) if more else ()
+    return FilesChanged(entry.turn, entry.call, files, (*entry.uncovered, *note))
 
 
-def named_changes(changes: Iterable[Change]) -> list[tuple[str, Change]]:
-    """Changes with their paths as text; of folders only those in which nothing is named."""
-    changes = list(changes)
-    holders = {one.path[:at] for one in changes for at, sign in enumerate(one.path) if sign == "/"}
-    found = []
-    for one in changes:
-        folder = all(state.is_folder or not state.mode for state in (one.before, one.after))
-        if not folder or one.path not in holders:
-            found.append((as_text(one.path) + ("/" if folder else ""), one))
-    return found
+def changes_to_show(changes: Sequence[Change]) -> list[tuple[str, Change]]:
+    """Return changes with their paths as text; folders only if nothing in them is named."""
+    parents = {parent for change in changes for parent in parents_of(change.path)}
+    shown = []
+    for change in changes:
+        is_folder = all(
+            state.is_folder or not state.mode for state in (change.before, change.after)
+        )
+        if not is_folder or change.path not in parents:
+            shown.append((as_text(change.path) + ("/" if is_folder else ""), change))
+    return shown
 
 
 async def in_thread(work: Callable[[], _R]) -> _R:
-    """Run what blocks in a thread of its own, which is no reason for a process not to end."""
+    """Run blocking work in a daemon thread, for which the process does not wait when it ends."""
     future: Future[_R] = Future()
     future.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # whatever it is, it belongs to whoever waits for it
+        except BaseException as error:  # it is raised where the result is awaited
             future.set_exception(error)
 
     threading.Thread(target=run, name="bridle-undo", daemon=True).start()
     return await asyncio.wrap_future(future)
 
 
-_SHOWN = 5  # paths that are named in an error
-
-
 class Turn(Struct):
-    """A turn that changed something. `at` is when it last did, in seconds; `undone`: all of it."""
+    """A turn that changed something: when it last did, in seconds, and whether all is undone."""
 
     session: str
     turn: int
@@ -223,20 +227,11 @@ class Turn(Struct):
     undone: bool
 
 
-class Way(Struct, frozen=True):
-    """How to take something back: only look, past what others changed since, or around it."""
-
-    kind: Literal["undo", "redo"]
-    preview: bool
-    force: bool
-    keep_going: bool
-
-
 class Undo:
-    """Undo for one workspace. Nothing is touched before the first call is to be kept.
+    """Undo for one workspace. Nothing is read or written before the first call is kept.
 
-    `tools` tell which paths a call touches; for a call of which that is not known, the whole
-    workspace is looked at before and after.
+    `tools` say which paths a call touches; for other calls the whole workspace is scanned before
+    and after. Implements `protocols.hooks.UndoStore`.
     """
 
     def __init__(
@@ -245,45 +240,49 @@ class Undo:
         state: str | Path,
         *,
         tools: Mapping[str, Tool] | None = None,
-        limits: Limits = USUAL,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self._detector = ChangeDetector(root, state, limits)
-        self._touched = WrittenFiles(self._detector.root, tools or {})
-        self._begun: dict[tuple[str, str], StartedCall] = {}
+        self._root, self._state, self._limits = root, state, limits
+        self._tools = tools or {}
+        self._started: dict[tuple[str, str], StartedCall] = {}
+
+    @cached_property
+    def _detector(self) -> ChangeDetector:
+        return ChangeDetector(self._root, self._state, self._limits)
 
     @property
     def root(self) -> str:
-        """The workspace, by its real path."""
+        """The real path of the workspace."""
         return self._detector.root
 
     def record_turn(self, session_id: str, turn: int) -> TurnRecorder:
-        """What keeps the changes of one turn."""
-        return TurnRecorder(self._detector, self._touched, self._begun, session_id, turn)
+        """Return what keeps the changes of one turn."""
+        touched = _TouchedPaths(self._detector.root, self._tools)
+        return TurnRecorder(self._detector, touched, self._started, session_id, turn)
 
     def snapshot(self) -> Tree:
-        """Look at all of the workspace, and keep what is new there."""
+        """Scan all of the workspace, and keep what is new there."""
         with self._locked():
-            return self._detector.look()[0]
+            return self._detector.scan()[0]
 
     def turns(self, session_id: str | None = None) -> list[Turn]:
-        """The turns that changed something here, the oldest first: all, or those of a session."""
-        found: dict[tuple[str, int], Turn] = {}
-        lines = self._lines()
-        count = {one.token for one in counting(lines)}
-        for one in lines:
-            if one.kind != "call" or session_id not in (None, one.session):
+        """Return the turns that changed something, oldest first: all, or those of a session."""
+        turns: dict[tuple[str, int], Turn] = {}
+        entries = self._entries()
+        effective = {entry.token for entry in effective_entries(entries)}
+        for entry in entries:
+            if entry.kind != "call" or session_id not in (None, entry.session):
                 continue
-            old = found.pop((one.session, one.turn), None)
-            paths = [*(old.paths if old else ()), *(as_text(item.path) for item in one.changes)]
-            undone = one.token not in count and (old is None or old.undone)
-            found[one.session, one.turn] = Turn(
-                one.session, one.turn, one.at, tuple(dict.fromkeys(paths)), undone
-            )
-        return list(found.values())
+            key = (entry.session, entry.turn)
+            old = turns.pop(key, None)
+            paths = [*(old.paths if old else ()), *(as_text(item.path) for item in entry.changes)]
+            undone = entry.token not in effective and (old is None or old.undone)
+            turns[key] = Turn(*key, entry.at, tuple(dict.fromkeys(paths)), undone)
+        return list(turns.values())
 
     def last_undone(self) -> Turn | None:
-        """The turn that was undone last and not redone."""
-        undone = [one for one in counting(self._lines()) if one.kind == "undo"]
+        """Return the turn that was undone last and not redone."""
+        undone = [entry for entry in effective_entries(self._entries()) if entry.kind == "undo"]
         if not undone:
             return None
         last = undone[-1]
@@ -298,26 +297,26 @@ class Undo:
         force: bool = False,
         keep_going: bool = False,
     ) -> Outcome:
-        """Take back what a turn changed (None: the last one that changed something).
+        """Undo what a turn changed; by default, the last one that changed something.
 
-        With `preview` nothing is changed. Where a file was changed since, nothing is, either: but
-        for `force` (it is put back all the same) or `keep_going` (the others are). Raise
-        `SessionError` where there is nothing to take back, `ToolError` where it cannot be done;
-        then everything is as it was, or the error says what is not.
+        With `preview` nothing is changed. If a file was changed since, nothing is changed either,
+        unless with `force` (it is restored as well) or `keep_going` (the others are restored).
+        Raise `SessionError` if there is nothing to undo, and `ToolError` if it cannot be done; then
+        everything is as it was, or the error names what is not.
         """
-        way = Way("undo", preview, force, keep_going)
-        return self._take_back(way, session_id, turn)
+        return self._take_back(
+            "undo", session_id, turn, preview=preview, force=force, keep_going=keep_going
+        )
 
     def differences(self, session_id: str, turn: int | None = None) -> dict[str, str]:
-        """How each file would change that an undo of the turn puts back. Nothing is changed."""
+        """Return a diff for each file that an undo of the turn would restore. Change nothing."""
         if not self._detector.folder.exists:
-            raise _nothing("undo", turn)
+            raise _nothing_to_do("undo", turn)
         with self._locked():
             self._detector.recover()
-            lines = counting(self._detector.journal.read())
-            return Plan(
-                self._detector, lines, _chosen(lines, "undo", session_id, turn)
-            ).differences()
+            entries = effective_entries(self._detector.journal.read())
+            chosen = _choose(entries, "undo", session_id, turn)
+            return Plan(self._detector, entries, chosen).differences()
 
     def redo(
         self,
@@ -328,30 +327,40 @@ class Undo:
         force: bool = False,
         keep_going: bool = False,
     ) -> Outcome:
-        """Take back an undo: the last one, or the last one of that turn."""
-        way = Way("redo", preview, force, keep_going)
-        return self._take_back(way, session_id, turn)
+        """Redo what was undone: by the last undo, or by the last one of that turn."""
+        return self._take_back(
+            "redo", session_id, turn, preview=preview, force=force, keep_going=keep_going
+        )
 
-    def _take_back(self, way: Way, session_id: str, turn: int | None) -> Outcome:
+    def _take_back(
+        self,
+        kind: Literal["undo", "redo"],
+        session_id: str,
+        turn: int | None,
+        *,
+        preview: bool,
+        force: bool,
+        keep_going: bool,
+    ) -> Outcome:
         if not self._detector.folder.exists:
-            raise _nothing(way.kind, turn)
+            raise _nothing_to_do(kind, turn)
         with self._locked():
             self._detector.recover()
-            lines = counting(self._detector.journal.read())
-            chosen = _chosen(lines, way.kind, session_id, turn)
+            entries = effective_entries(self._detector.journal.read())
+            chosen = _choose(entries, kind, session_id, turn)
             number = chosen[-1].turn
             self._refuse_running(session_id, number)
-            plan = Plan(self._detector, lines, chosen)
-            if way.force:
-                plan.forced()
-            stopped = way.preview or (plan.conflicts and not way.keep_going)
-            left, token = ([], "") if stopped else self._apply(way.kind, plan, chosen)
+            plan = Plan(self._detector, entries, chosen)
+            if force:
+                plan.force()
+            stopped = preview or (plan.conflicts and not keep_going)
+            left, token = ([], "") if stopped else self._apply(kind, plan, chosen)
         return Outcome(
             session_id,
             number,
-            way.kind,
+            kind,
             not stopped,
-            restored(one for one in plan.steps if one.path not in left),
+            to_restored(step for step in plan.steps if step.path not in left),
             tuple(plan.conflicts),
             tuple(plan.uncovered),
             tuple(map(as_text, left)),
@@ -359,24 +368,24 @@ class Undo:
         )
 
     def _apply(
-        self, kind: Literal["undo", "redo"], plan: Plan, chosen: Sequence[Kept]
+        self, kind: Literal["undo", "redo"], plan: Plan, chosen: Sequence[JournalEntry]
     ) -> tuple[list[str], str]:
-        """Do it. What stands there is noted first, so that a crash in the middle loses nothing."""
-        of = chosen[-1]
+        """Do it. What is there is recorded first, so that a crash in between loses nothing."""
+        last = chosen[-1]
         states = tuple((step.path, step.now) for step in plan.steps)
         token = os.urandom(10).hex()
-        opened = Opened(token, time.time(), of.session, of.turn, kind, states=states)
-        begun = StartedCall(opened, self._detector.journal.open(opened))
+        pending = PendingEntry(token, time.time(), last.session, last.turn, kind, states=states)
+        started = StartedCall(pending, self._detector.journal.open(pending))
         try:
             left = Restorer(self._detector.root, self._detector.objects).apply(plan.steps)
             changes = changes_of(plan.steps, left)
-            takes = tuple(one.token for one in chosen)
+            takes = tuple(entry.token for entry in chosen)
             self._detector.journal.add(
-                Kept(
+                JournalEntry(
                     token,
                     time.time(),
-                    of.session,
-                    of.turn,
+                    last.session,
+                    last.turn,
                     kind,
                     changes=changes,
                     takes=takes,
@@ -384,20 +393,20 @@ class Undo:
                 )
             )
         except OSError as error:
-            os.close(begun.handle)  # whoever looks next finds out what became of it
-            raise _failed(kind, error) from error
-        self._detector.give_up(begun)
+            os.close(started.handle)  # the next one who scans finds out what it has changed
+            raise _failure(kind, error) from error
+        self._detector.abandon(started)
         return left, token
 
     def _refuse_running(self, session_id: str, turn: int) -> None:
-        alive, _ = self._detector.journal.under_way()
-        if any((one.session, one.turn) == (session_id, turn) for one in alive):
+        alive, _ = self._detector.journal.pending()
+        if any((entry.session, entry.turn) == (session_id, turn) for entry in alive):
             raise SessionBusy(
-                f"turn {turn} is still at work; nothing was changed",
+                f"turn {turn} is still running; nothing was changed",
                 hint="Wait until it has ended, or stop it: bridle sessions stop ID.",
             )
 
-    def _lines(self) -> list[Kept]:
+    def _entries(self) -> list[JournalEntry]:
         if not self._detector.folder.exists:
             return []
         with self._locked():
@@ -417,40 +426,43 @@ class Undo:
             ) from error
 
 
-def _chosen(
-    lines: Sequence[Kept], kind: Literal["undo", "redo"], session_id: str, turn: int | None
-) -> list[Kept]:
-    """The lines to take back: all of a turn's, or the last undo's."""
+def _choose(
+    entries: Sequence[JournalEntry],
+    kind: Literal["undo", "redo"],
+    session_id: str,
+    turn: int | None,
+) -> list[JournalEntry]:
+    """Return the entries to undo: all of a turn, or that of the last undo."""
     wanted = "call" if kind == "undo" else "undo"
-    found = [one for one in lines if one.kind == wanted and one.session == session_id]
+    chosen = [entry for entry in entries if (entry.kind, entry.session) == (wanted, session_id)]
     if turn is not None:
-        found = [one for one in found if one.turn == turn]
-    if not found:
-        raise _nothing(kind, turn)
+        chosen = [entry for entry in chosen if entry.turn == turn]
+    if not chosen:
+        raise _nothing_to_do(kind, turn)
     if kind == "redo":
-        return found[-1:]
-    return [one for one in found if one.turn == found[-1].turn]
+        return chosen[-1:]
+    return [entry for entry in chosen if entry.turn == chosen[-1].turn]
 
 
-def _failed(kind: str, error: OSError) -> ToolError:
-    """What a person is told: what stood in the way, and what that leaves."""
+def _failure(kind: str, error: OSError) -> ToolError:
+    """Return the error that a person is shown: what failed, and what is not as it was."""
     where = f"`{as_text(error.filename)}`" if isinstance(error.filename, str) else "it"
-    said = f"{where} could not be put back ({error.strerror})"
+    failure = f"{where} could not be put back ({error.strerror})"
     if not isinstance(error, PartlyRestored):
-        hint = "Mend that, and say it again."
-        return ToolError(f"{said}; everything is as it was", error, hint=hint)
-    paths = ", ".join(as_text(one) for one in error.paths[:_SHOWN])
+        hint = "Fix that, and try again."
+        return ToolError(f"{failure}; everything is as it was", error, hint=hint)
+    paths = ", ".join(map(as_text, error.paths[:_SHOWN]))
     more = len(error.paths) - _SHOWN
     paths += f" and {more} more" if more > 0 else ""
     back = "bridle undo --redo" if kind == "undo" else "bridle undo --force"
     return ToolError(
-        f"{said}, and this is not as it was any more: {paths}",
+        f"{failure}, and this is not as it was any more: {paths}",
         error,
         hint=f"`{back}` brings back what was kept of it; files over 10 MB are not.",
     )
 
 
-def _nothing(kind: str, turn: int | None) -> SessionError:
+def _nothing_to_do(kind: str, turn: int | None) -> SessionError:
     which = f"turn {turn} of this session" if turn is not None else "this session"
     return SessionError(
         f"there is nothing to {kind} in {which}",
@@ -458,50 +470,52 @@ def _nothing(kind: str, turn: int | None) -> SessionError:
     )
 
 
-class Pruned(Struct, frozen=True):
-    """`calls` can be undone no more, `freed` bytes are free; `busy` workspaces were left alone."""
+class PruneResult(Struct, frozen=True):
+    """How many calls can no longer be undone and how many bytes are free. `busy` are workspaces in
+    use, in which nothing was deleted.
+    """
 
     calls: int = 0
     freed: int = 0
     busy: tuple[str, ...] = ()
 
 
-def prune(state: str | Path, before: float, *, preview: bool = False) -> Pruned:
-    """Forget what was kept before that time, in seconds. Raise `OSError`."""
+def prune(state: str | Path, before: float, *, preview: bool = False) -> PruneResult:
+    """Delete what was kept before that time, in seconds. Raise `OSError`."""
     calls = freed = 0
     busy: list[str] = []
-    for undo_folder in UndoFolder.all(state):
+    for undo_folder in UndoFolder.list_all(state):
         with undo_folder.locked():
             journal = Journal(undo_folder)
-            lines = journal.read()
-            alive, _ = journal.under_way()
+            entries = journal.read()
+            alive, _ = journal.pending()
             if alive or undo_folder.is_used():
                 busy.append(undo_folder.root)
                 continue
-            kept = [one for one in lines if one.at >= before]
-            calls += len(lines) - len(kept)
+            remaining = [entry for entry in entries if entry.at >= before]
+            calls += len(entries) - len(remaining)
             if not preview:
-                freed += _forget(undo_folder, journal, kept, before)
-    return Pruned(calls, freed, tuple(busy))
+                freed += _prune(undo_folder, journal, remaining, before)
+    return PruneResult(calls, freed, tuple(busy))
 
 
-def _forget(undo_folder: UndoFolder, journal: Journal, kept: list[Kept], before: float) -> int:
-    _, dead = journal.under_way()
-    for one in dead:
-        if one.at < before:
-            journal.close(one.token)
+def _prune(
+    undo_folder: UndoFolder, journal: Journal, remaining: list[JournalEntry], before: float
+) -> int:
+    """Keep only these entries and the contents that they need. Return how many bytes are free."""
+    _, dead = journal.pending()
+    for pending in dead:
+        if pending.at < before:
+            journal.close(pending.token)
     if undo_folder.stamp("index")[1] < before * 1e9:
         undo_folder.remove("index")
-    journal.rewrite(kept)
-    wanted = {name for one in kept for item in one.changes for name in _names(item.before)}
-    wanted |= {name for one in kept for item in one.changes for name in _names(item.after)}
-    wanted |= {name for one in dead for _, state in one.states for name in _names(state)}
-    for file in ("index", *(f"open/{one.token}.tree" for one in dead)):
-        tree = decode(undo_folder.found(file) or b"")
+    journal.rewrite(remaining)
+    changes = [change for entry in remaining for change in entry.changes]
+    states = [state for change in changes for state in (change.before, change.after)]
+    states += [state for pending in dead for _, state in pending.states]
+    for file in ("index", *(f"open/{pending.token}.tree" for pending in dead)):
+        tree = decode(undo_folder.read(file) or b"")
         for folder in tree.folders.values() if tree is not None else ():
-            wanted.update(name for one in folder.entries.values() for name in _names(one.state))
+            states += [entry.state for entry in folder.entries.values()]
+    wanted = {state.object for state in states if stat.S_ISREG(state.mode) and not state.why}
     return ContentStore(undo_folder).sweep(wanted)
-
-
-def _names(state: State) -> tuple[str, ...]:
-    return (state.object,) if stat.S_ISREG(state.mode) and not state.why else ()
