@@ -1,7 +1,7 @@
-"""Cuts a command line into tokens as bash does: words, operators, ends of lines, here-documents.
+"""Splits a command line into tokens as bash does: words, operators, line ends, here-documents.
 
-A word's quotes and escapes are removed and its expansions found. `$'…'` has the escapes of ANSI C,
-as bash has them.
+Quotes and escapes of words are decoded, also those of `$'…'`. A word with an expansion is not
+known before the command runs.
 """
 
 import re
@@ -25,11 +25,11 @@ TOO_MANY_PIECES = f"it has a word of more than {MAX_PIECES} pieces"
 
 
 class LimitExceeded(Exception):
-    """It is too much; the words say of what."""
+    """The text is over a limit, which the message names."""
 
 
 class UnclearSyntax(Exception):
-    """This is not understood with certainty; the words say what."""
+    """The text is not understood with certainty. The message says what."""
 
 
 _ESCAPE = re.compile(
@@ -52,13 +52,13 @@ BAD_ESCAPE = "it holds an escape, $'\\…', that stands for no plain character"
 
 
 def unescape(inner: str) -> str:
-    """What the quoted characters stand for."""
+    """Return the text that `$'…'` with this inside stands for."""
     return _ESCAPE.sub(_character, inner) if "\\" in inner else inner
 
 
-def _character(found: re.Match[str]) -> str:
-    """The one character, where it is ASCII: beyond that it depends on the language set."""
-    letter, octal, short, long, longest, control, other = found.groups()
+def _character(match: re.Match[str]) -> str:
+    """Return the character of an escape if it is ASCII; others depend on the locale."""
+    letter, octal, short, long, longest, control, other = match.groups()
     if letter is not None:
         return _LETTERS.get(letter, letter)
     if other is not None:
@@ -125,25 +125,28 @@ class WordEnd(NamedTuple):
 
 
 def to_byte_text(text: str) -> str:
-    """One character for each byte of it."""
+    """Return a text with one character for each byte of this one in UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("latin-1")
 
 
 def from_byte_text(text: str) -> str:
-    """The characters that such bytes stand for."""
+    """Return the text whose bytes these characters are."""
     return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
 
 
-def read_word(text: str, at: int) -> WordEnd:
-    """The word that begins there, up to a blank or an operator."""
-    plain = _PLAIN_WORD.match(text, at)
+def read_word(text: str, index: int) -> WordEnd:
+    """Return the word that begins there. It ends at a blank or an operator."""
+    plain = _PLAIN_WORD.match(text, index)
     if plain and (plain.end() == len(text) or text[plain.end()] in BREAKS):
         return WordEnd(Word(from_byte_text(plain.group())), plain.end())
-    return _WordReader(text, at).read()
+    return _WordReader(text, index).read()
 
 
 def decode_word(text: str) -> tuple[Word, str]:
-    """A word that is the whole text, and what is not known of it: it is then as it is spelled."""
+    """Decode a text that is one word. Return also why it is not known, if it is not.
+
+    A word that is not known keeps its source text.
+    """
     return _decode_cached(text) if len(text) <= _SHORT else _decode(text)
 
 
@@ -157,128 +160,128 @@ def _decode(text: str) -> tuple[Word, str]:
     return Word(from_byte_text(text), known=False), _reason(text, end)
 
 
-_SHORT = 64  # characters of a word that may come again: two readings of a line share most of them
+_SHORT = 64  # characters of a word that is cached: the parsers share most words of a line
 _decode_cached = lru_cache(1024)(_decode)
 
 
 class _WordReader:
-    """One word as it is read."""
+    """Reads one word. `bracket` and `brace` are where the first ones are, -1 without one."""
 
-    def __init__(self, text: str, at: int) -> None:
-        self.text, self.start, self.at = text, at, at
+    def __init__(self, text: str, index: int) -> None:
+        self.text, self.start, self.index = text, index, index
         self.pieces: list[str] = []
         self.globs = self.quoted_pattern = self.tilde = False
         self.bracket = self.brace = -1
 
     def read(self) -> WordEnd:
         text = self.text
-        while self.at < len(text):
-            found = _PIECE.match(text, self.at)
-            if found is not None and len(self.pieces) < MAX_PIECES:
-                self._add_piece(found)
-            elif text[self.at] in BREAKS:
+        while self.index < len(text):
+            match = _PIECE.match(text, self.index)
+            if match is not None and len(self.pieces) < MAX_PIECES:
+                self._add_piece(match)
+            elif text[self.index] in BREAKS:
                 break
-            elif found is not None:
+            elif match is not None:
                 raise LimitExceeded(TOO_MANY_PIECES)
             else:
-                raise UnclearSyntax(_reason(text, self.at))
-        raw = text[self.start : self.at]
-        self._check_braces(raw)
-        self._check_pattern(raw)
+                raise UnclearSyntax(_reason(text, self.index))
+        source = text[self.start : self.index]
+        self._check_braces(source)
+        self._check_pattern(source)
         word = Word(from_byte_text("".join(self.pieces)), self.globs, self.tilde)
-        return WordEnd(word, self.at)
+        return WordEnd(word, self.index)
 
-    def _add_piece(self, found: re.Match[str]) -> None:
-        kind, raw = str(found.lastgroup), found.group()
+    def _add_piece(self, match: re.Match[str]) -> None:
+        kind, source = str(match.lastgroup), match.group()
         if kind == "plain" or kind == "dollar":
-            self.pieces.append(raw)
+            self.pieces.append(source)
         elif kind == "glob":
-            self._add_glob(raw)
+            self._add_glob(source)
         elif kind == "brace":
-            self._add_brace(raw)
+            self._add_brace(source)
         elif kind == "tilde":
             self._add_tilde()
         else:
-            self._add_quotes(kind, raw)
-        self.at = found.end()
+            self._add_quotes(kind, source)
+        self.index = match.end()
 
-    def _add_quotes(self, kind: str, raw: str) -> None:
+    def _add_quotes(self, kind: str, source: str) -> None:
         if kind == "single":
-            inner = raw[1:-1]
+            inner = source[1:-1]
         elif kind == "double":
-            inner = _ESCAPED.sub(_unescape_one, raw[1:-1])
+            inner = _ESCAPED.sub(_unescape_one, source[1:-1])
         elif kind == "escape":
-            inner = raw[1]
+            inner = source[1]
         else:
-            inner = unescape(raw[2:-1])
+            inner = unescape(source[2:-1])
         self.quoted_pattern |= _QUOTED_PATTERN.search(inner) is not None
         self.pieces.append(inner)
 
-    def _add_glob(self, raw: str) -> None:
-        if raw == "[":
-            self.bracket = self.at if self.bracket < 0 else self.bracket
+    def _add_glob(self, source: str) -> None:
+        if source == "[":
+            self.bracket = self.index if self.bracket < 0 else self.bracket
         else:
             self.globs = True
-        self.pieces.append(raw)
+        self.pieces.append(source)
 
-    def _add_brace(self, raw: str) -> None:
-        if raw == "{" and self.brace < 0:
-            self.brace = self.at
-        self.pieces.append(raw)
+    def _add_brace(self, source: str) -> None:
+        if source == "{" and self.brace < 0:
+            self.brace = self.index
+        self.pieces.append(source)
 
     def _add_tilde(self) -> None:
-        after = self.text[self.at + 1 : self.at + 2]
-        if self.at == self.start:
+        after = self.text[self.index + 1 : self.index + 2]
+        if self.index == self.start:
             if after and after != "/" and after not in BREAKS:
                 raise UnclearSyntax(HOME)
             self.tilde = True
-        elif self.text[self.at - 1] in _TAKES_TILDE:
+        elif self.text[self.index - 1] in _TAKES_TILDE:
             raise UnclearSyntax(ASSIGNED_HOME)
         self.pieces.append("~")
 
-    def _check_braces(self, raw: str) -> None:
-        if self.brace >= 0 and _BRACE_LIST.search(raw, self.brace - self.start):
+    def _check_braces(self, source: str) -> None:
+        if self.brace >= 0 and _BRACE_LIST.search(source, self.brace - self.start):
             raise UnclearSyntax(BRACES)
 
-    def _check_pattern(self, raw: str) -> None:
-        """`[` is a pattern only when it is closed; one with quotes inside is left alone."""
+    def _check_pattern(self, source: str) -> None:
+        """Note a pattern in brackets if it is closed. One with quotes inside is unclear."""
         if self.bracket >= 0:
-            closed = "]" in raw[self.bracket - self.start :]
-            if (closed or self.globs) and not (closed and _SAFE_CLASSES.fullmatch(raw)):
+            closed = "]" in source[self.bracket - self.start :]
+            if (closed or self.globs) and not (closed and _SAFE_CLASSES.fullmatch(source)):
                 raise UnclearSyntax(PATTERN)
             self.globs = closed
         if self.globs and self.quoted_pattern:
             raise UnclearSyntax(PATTERN)
 
 
-def _unescape_one(found: re.Match[str]) -> str:
-    return "" if found.group(1) == "\n" else found.group(1)
+def _unescape_one(match: re.Match[str]) -> str:
+    return "" if match.group(1) == "\n" else match.group(1)
 
 
-def _reason(text: str, at: int) -> str:
-    """Why what stands there cannot be known."""
-    if text[at] == '"':
-        return _reason_inside(text, at)
-    for opening, why in _EXPANSION_REASONS:
-        if text.startswith(opening, at):
-            return why
-    return f"it holds a character, {text[at]!a}, that is not understood"
+def _reason(text: str, index: int) -> str:
+    """Say why what is there cannot be known."""
+    if text[index] == '"':
+        return _reason_inside(text, index)
+    for opening, reason in _EXPANSION_REASONS:
+        if text.startswith(opening, index):
+            return reason
+    return f"it holds a character, {text[index]!a}, that is not understood"
 
 
-def _reason_inside(text: str, at: int) -> str:
-    """Why a text in double quotes cannot be known: what it holds, or that it has no end."""
-    whole = _DOUBLE_QUOTES.match(text, at)
-    if whole is None:
+def _reason_inside(text: str, index: int) -> str:
+    """Say why a text in double quotes cannot be known: what it contains, or that it has no end."""
+    quotes = _DOUBLE_QUOTES.match(text, index)
+    if quotes is None:
         return "it holds a quote that is not closed"
-    held = re.search(r"(?<!\\)(?:\\\\)*+([$`])", whole.group())
-    return _reason(text, at + held.start(1)) if held is not None else VARIABLE
+    expansion = re.search(r"(?<!\\)(?:\\\\)*+([$`])", quotes.group())
+    return _reason(text, index + expansion.start(1)) if expansion is not None else VARIABLE
 
 
 _GAP = re.compile(r"(?:[ \t]++|(?<=[ \t\n])\\\n(?![ \t]*+(?:\#|\Z)))*+(?:\#[^\n]*+)?")
 _OPERATOR = re.compile(r"&>>|&>|&&|&|\|\||\|&|\||;|<<<|<<-|<<|<>|<&|<|>>|>\||>&|>|\(|\)|\n")
 _UNSUPPORTED = re.compile(r"[<>]\(|\(\(|;[;&]|\|\|\||&&&")
-# Most words, plain or in plain quotes, and most operators, with the gap behind: where nothing else
-# has to be looked at.
+# Most words, plain or in plain quotes, and most operators, with the gap after them. For these, one
+# match is enough.
 _COMMON_TOKEN = re.compile(
     r"""(?:([A-Za-z0-9_./,+@%^=:\]\x80-\xff-]++)|'([^'\n]*+)'|"([^"\\$`\n]*+)")"""
     r"(?:[ \t]++(?![\\\#])|(?=[\n|&;()])|\Z)"
@@ -287,9 +290,9 @@ _COMMON_TOKEN = re.compile(
 _NUMBER = re.compile(r"[0-9]+")
 _DELIMITER = re.compile(r"[A-Za-z0-9_.+-]+")
 _EXPANDS = re.compile(r"[$`\\]")
-_NO_WORD = Word("")
+_EMPTY_WORD = Word("")
 
-_OPERATOR_GROUP = 4  # the group of an operator
+_OPERATOR_GROUP = 4  # of `_COMMON_TOKEN`
 WORD, HANDLE, TEXT = "word", "handle", "text"
 _UNSUPPORTED_REASONS = {
     "<(": "it holds a substitution, <(…), whose outcome is not known before it runs",
@@ -300,131 +303,133 @@ _INCOMPLETE = "it is no complete command"
 
 
 class Token(NamedTuple):
-    """`kind` is WORD, HANDLE (a number before a redirection), TEXT, or the operator itself.
+    """A part of a command line, from `start` to `end`.
 
-    The `word` of `<<` is the text that it hands over.
+    `kind` is WORD, HANDLE (a number before a redirection), TEXT (a here-document), or the operator
+    itself. The `word` of `<<` is the text of its here-document.
     """
 
     kind: str
     start: int
     end: int
-    word: Word = _NO_WORD
+    word: Word = _EMPTY_WORD
 
 
 class _HereDocument(NamedTuple):
-    """A here-text that was announced: which token, its last line, and how it is read."""
+    """A here-document that is still to come: the index of its `<<`, and how it ends and is read."""
 
     token: int
-    line: str
+    delimiter: str
     quoted: bool
     indented: bool
 
 
 def tokenize(text: str) -> list[Token]:
-    """All tokens."""
-    found: list[Token] = []
+    """Return all tokens of a text. Raise `UnclearSyntax` or `LimitExceeded`."""
+    tokens: list[Token] = []
     here_documents: list[_HereDocument] = []
-    has_texts = "<<" in text
-    at = _skip_gap(text, 0)
-    while at < len(text):
-        if common := _COMMON_TOKEN.match(text, at):
-            found.append(_common_token(common))
-            at = common.end()
-        elif operator := _OPERATOR.match(text, at):
-            at = _skip_gap(text, _add_operator(text, operator, found, here_documents))
+    has_here_documents = "<<" in text
+    index = _skip_gap(text, 0)
+    while index < len(text):
+        if common := _COMMON_TOKEN.match(text, index):
+            tokens.append(_common_token(common))
+            index = common.end()
+        elif operator := _OPERATOR.match(text, index):
+            index = _skip_gap(text, _add_operator(text, operator, tokens, here_documents))
         else:
-            token = _word_token(text, read_word(text, at), at, bool(here_documents))
-            found.append(token)
-            at = _skip_gap(text, token.end)
-        if has_texts and _begins_here_document(found):
-            here_documents.append(_here_document(text, found))
-        if len(found) > MAX_TOKENS:
+            token = _word_token(text, read_word(text, index), index, bool(here_documents))
+            tokens.append(token)
+            index = _skip_gap(text, token.end)
+        if has_here_documents and _begins_here_document(tokens):
+            here_documents.append(_here_document(text, tokens))
+        if len(tokens) > MAX_TOKENS:
             raise LimitExceeded(TOO_MANY_TOKENS)
     if here_documents:
         raise UnclearSyntax("it holds a here-text that does not end")
-    return found
+    return tokens
 
 
 def _common_token(common: re.Match[str]) -> Token:
-    """A token that needs no looking into."""
+    """Return a token that is matched as a whole."""
     group = common.lastindex or 0
     start, end, inner = common.start(), common.end(group), common.group(group)
     if group == _OPERATOR_GROUP:
         return Token(inner, start, end)
-    return Token(
-        WORD, start, end + (group > 1), Word(from_byte_text(inner))
-    )  # the quotes are part of it
+    end += group > 1  # the quotes are part of it
+    return Token(WORD, start, end, Word(from_byte_text(inner)))
 
 
-def _skip_gap(text: str, at: int) -> int:
-    gap = _GAP.match(text, at)
-    return gap.end() if gap is not None else at
+def _skip_gap(text: str, index: int) -> int:
+    gap = _GAP.match(text, index)
+    return gap.end() if gap is not None else index
 
 
-def _word_token(text: str, read: WordEnd, at: int, has_here_document: bool) -> Token:
-    raw = text[at : read.end]
-    if has_here_document and "\n" in raw:
+def _word_token(text: str, parsed: WordEnd, index: int, has_here_document: bool) -> Token:
+    source = text[index : parsed.end]
+    if has_here_document and "\n" in source:
         raise UnclearSyntax("it holds a quote over several lines beside a here-text")
-    if text[read.end : read.end + 1] in ("<", ">"):
-        if _NUMBER.fullmatch(raw):
-            if len(raw) > 1:
+    if text[parsed.end : parsed.end + 1] in ("<", ">"):
+        if _NUMBER.fullmatch(source):
+            if len(source) > 1:
                 raise UnclearSyntax("it redirects a handle of more than one digit")
-            return Token(HANDLE, at, read.end, Word(raw))
-        if raw.startswith("{"):
+            return Token(HANDLE, index, parsed.end, Word(source))
+        if source.startswith("{"):
             raise UnclearSyntax("it redirects a handle that has a name, {…}>")
-    return Token(WORD, at, read.end, read.word)
+    return Token(WORD, index, parsed.end, parsed.word)
 
 
 def _add_operator(
-    text: str, operator: re.Match[str], found: list[Token], here_documents: list[_HereDocument]
+    text: str, operator: re.Match[str], tokens: list[Token], here_documents: list[_HereDocument]
 ) -> int:
-    unseen = _UNSUPPORTED.match(text, operator.start())
-    if unseen is not None:
-        raise UnclearSyntax(_UNSUPPORTED_REASONS.get(unseen.group(), _INCOMPLETE))
-    kind, at = operator.group(), operator.end()
-    found.append(Token(kind, operator.start(), at))
+    unsupported = _UNSUPPORTED.match(text, operator.start())
+    if unsupported is not None:
+        raise UnclearSyntax(_UNSUPPORTED_REASONS.get(unsupported.group(), _INCOMPLETE))
+    kind, index = operator.group(), operator.end()
+    tokens.append(Token(kind, operator.start(), index))
     if kind == "\n":
-        for mark in here_documents:
-            at = _read_here_document(text, at, mark, found)
+        for document in here_documents:
+            index = _read_here_document(text, index, document, tokens)
         here_documents.clear()
-    return at
+    return index
 
 
-def _begins_here_document(found: list[Token]) -> bool:
-    """Is the last token the word behind `<<`?"""
-    if len(found) < 2 or found[-2].kind not in ("<<", "<<-"):
+def _begins_here_document(tokens: list[Token]) -> bool:
+    """Return whether the last token is the word after `<<`."""
+    if len(tokens) < 2 or tokens[-2].kind not in ("<<", "<<-"):
         return False
-    return found[-1].kind in (WORD, HANDLE)
+    return tokens[-1].kind in (WORD, HANDLE)
 
 
-def _here_document(text: str, found: list[Token]) -> _HereDocument:
-    operator, word = found[-2:]
-    raw = text[word.start : word.end]
-    line = word.word.text
-    if not _DELIMITER.fullmatch(line):
+def _here_document(text: str, tokens: list[Token]) -> _HereDocument:
+    operator, word = tokens[-2:]
+    source = text[word.start : word.end]
+    delimiter = word.word.text
+    if not _DELIMITER.fullmatch(delimiter):
         raise UnclearSyntax("it holds a here-text with an unusual last line")
-    return _HereDocument(len(found) - 2, line, raw != line, operator.kind == "<<-")
+    return _HereDocument(len(tokens) - 2, delimiter, source != delimiter, operator.kind == "<<-")
 
 
-def _read_here_document(text: str, at: int, mark: _HereDocument, found: list[Token]) -> int:
-    """Read to the line that ends it. The text becomes the word of the operator."""
+def _read_here_document(text: str, index: int, document: _HereDocument, tokens: list[Token]) -> int:
+    """Read a here-document up to its delimiter. The text becomes the word of its operator."""
     lines: list[str] = []
-    end = at
+    end = index
     while end < len(text):
         stop = text.find("\n", end)
         stop = len(text) if stop < 0 else stop
-        line = text[end:stop].lstrip("\t") if mark.indented else text[end:stop]
+        line = text[end:stop].lstrip("\t") if document.indented else text[end:stop]
         end = min(stop + 1, len(text))
-        if line == mark.line:
-            found[mark.token] = found[mark.token]._replace(word=_here_document_body(lines, mark))
-            found.append(Token(TEXT, at, stop))
+        if line == document.delimiter:
+            tokens[document.token] = tokens[document.token]._replace(
+                word=_here_document_body(lines, document)
+            )
+            tokens.append(Token(TEXT, index, stop))
             return stop
         lines.append(line + "\n")
     raise UnclearSyntax("it holds a here-text that does not end")
 
 
-def _here_document_body(lines: list[str], mark: _HereDocument) -> Word:
+def _here_document_body(lines: list[str], document: _HereDocument) -> Word:
     body = "".join(lines)
-    if not mark.quoted and _EXPANDS.search(body):
+    if not document.quoted and _EXPANDS.search(body):
         raise UnclearSyntax("it holds a here-text that the shell would expand")
     return Word(from_byte_text(body))

@@ -1,8 +1,7 @@
-"""Reads a command line as `bash -c` would, or says why that is not certain.
+"""Parses a command line as `bash -c` would, or says why that is not certain.
 
-Two readings have to agree: our own grammar, and the tree that tree-sitter makes. Of a line that is
-too tangled for both, whatever may be a command is taken for one: for rules that forbid, and for the
-floor.
+Two parsers have to agree: our own and tree-sitter. If they do not, or a line is too tangled for
+both, everything in it that may be a command is returned as one, so that it can still be forbidden.
 """
 
 import re
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 _WITHOUT_BREAKS = str.maketrans("", "", "\n\t")
-_BLANK_LETTERS = re.compile("[\u115f\u1160\u2800\u3164\uffa0]")  # printable, and nothing is seen
+_BLANK_LETTERS = re.compile("[\u115f\u1160\u2800\u3164\uffa0]")  # printable but invisible
 INVISIBLE = "it holds a character that cannot be seen, or that only looks like a blank"
 READINGS_DIFFER = "two ways of reading it do not agree"
 CHANGES_PARSING = "it changes how the shell reads what follows"
@@ -47,7 +46,7 @@ _HARMLESS_OPTION = re.compile(r"-[eux]+|-[eux]*o|pipefail|errexit|nounset|xtrace
 
 
 def parse(text: str) -> Script:
-    """Every simple command in it. Never raises; what is over a limit is refused, unread."""
+    """Return the simple commands of a line. Never raises. A line over a limit is not parsed."""
     try:
         _check_limits(text)
     except LimitExceeded as limit:
@@ -57,36 +56,37 @@ def parse(text: str) -> Script:
 
 @lru_cache(maxsize=256)
 def _parse_cached(text: str) -> Script:
-    """The same line is judged, asked about and explained: it is read once."""
+    """Parse a line once, although it is judged, asked about and explained."""
     try:
         return _parse(text, to_byte_text(text))
     except LimitExceeded as limit:
         return Script(over_limit=str(limit))
 
 
-def _parse(text: str, viewed: str) -> Script:
-    unknown_flag = not text.translate(_WITHOUT_BREAKS).isprintable() or bool(
-        _BLANK_LETTERS.search(text)
-    )
+def _parse(text: str, byte_text: str) -> Script:
+    is_printable = text.translate(_WITHOUT_BREAKS).isprintable()
+    is_invisible = not is_printable or _BLANK_LETTERS.search(text) is not None
     try:
-        tokens = tokenize(viewed)
-        drafts = _parse_plain(viewed, tokens)
+        tokens = tokenize(byte_text)
+        drafts = _parse_plain(byte_text, tokens)
     except UnclearSyntax as unclear:
-        return Script(_visible_commands(viewed), INVISIBLE if unknown_flag else str(unclear))
+        return Script(_visible_commands(byte_text), INVISIBLE if is_invisible else str(unclear))
     plain = tuple(draft.to_command() for draft in drafts)
-    if unknown_flag or (changed := _context_change(plain)):
-        return Script(plain, INVISIBLE if unknown_flag else changed)
-    return _compare_with_tree(viewed, tokens, drafts, plain)
+    if is_invisible or (changed := _context_change(plain)):
+        return Script(plain, INVISIBLE if is_invisible else changed)
+    return _compare_with_tree(byte_text, tokens, drafts, plain)
 
 
 def _context_change(commands: tuple[SimpleCommand, ...]) -> str:
-    """Why later words may mean something else than they do now: options, aliases, another home."""
+    """Say why later words may mean something else: options, aliases, or another home folder."""
     if len(commands) > 1 and any(map(_changes_parsing, commands)):
         return CHANGES_PARSING
     if not any(map(_has_tilde, commands)):
         return ""
     names = {name for command in commands for name, _ in command.assignments}
-    if "HOME" in names or any("HOME" in word.text for one in commands for word in one.words):
+    if "HOME" in names or any(
+        "HOME" in word.text for command in commands for word in command.words
+    ):
         return CHANGES_HOME
     return ""
 
@@ -106,26 +106,26 @@ def _changes_parsing(command: SimpleCommand) -> bool:
 
 
 def _visible_commands(text: str) -> tuple[SimpleCommand, ...]:
-    """Every command that can be seen in what is not plain, also once its lines are joined."""
-    seen = _commands_in_text(text)
-    joined = text.replace("\\\n", "")  # as the shell does, but for quotes and comments
-    return seen if joined == text else _add_new(seen, _commands_in_text(joined))
+    """Return every command that can be seen in a text, with lines continued by `\\` and without."""
+    commands = _commands_in_text(text)
+    joined = text.replace("\\\n", "")  # as the shell does except in quotes and comments
+    return commands if joined == text else _add_new(commands, _commands_in_text(joined))
 
 
 def _commands_in_text(text: str) -> tuple[SimpleCommand, ...]:
     if _is_tangled(text):
         return _lenient_commands(text)
     root = _parse_tree(text)
-    seen = _tree_commands(root, text)
+    commands = _tree_commands(root, text)
     if not root.has_error:
-        return seen
-    return _add_new(seen, _lenient_commands(text))
+        return commands
+    return _add_new(commands, _lenient_commands(text))
 
 
 def _compare_with_tree(
     text: str, tokens: list[Token], drafts: "list[_Draft]", plain: tuple[SimpleCommand, ...]
 ) -> Script:
-    """The plain reading, if the tree's is the same; else what either of them sees."""
+    """Return the plain commands if the tree has the same; else those that either of them has."""
     root = _parse_tree(text)
     if _tree_agrees(root, tokens, [draft.head for draft in drafts if draft.head >= 0]):
         return Script(plain)
@@ -133,30 +133,30 @@ def _compare_with_tree(
 
 
 def _add_new(
-    seen: tuple[SimpleCommand, ...], others: tuple[SimpleCommand, ...]
+    commands: tuple[SimpleCommand, ...], others: tuple[SimpleCommand, ...]
 ) -> tuple[SimpleCommand, ...]:
-    """All of the first, and of the others those whose words are not among them."""
-    known = {command.argv for command in seen if not command.redirects}
-    return (*seen, *(one for one in others if one.argv not in known))
+    """Return the commands, and of the others those that have other words."""
+    known = {command.argv for command in commands if not command.redirects}
+    return (*commands, *(command for command in others if command.argv not in known))
 
 
-# Text that would take too long to parse, recognised without parsing it.
+# Limits: text that would take too long to parse is recognised without parsing it.
 
 _MAX_COSTLY = 100
 _MAX_HERE_DOCUMENTS = 10
-_MAX_SIGNS = 500  # of another line: blanks and signs, but for those in here-texts
+_MAX_SIGNS = 500  # blanks and signs outside of here-documents
 _HERE_DOCUMENT = re.compile(
     r"<<-?[ \t]*(['\"\\]?)([A-Za-z0-9_]+)\1[^\n]*\n(.*?\n)??\t*\2(?=\n|\Z)", re.S
 )
 _SIGN = re.compile(r"[ \t\n]+|[^\w \t\n]")
 _EXPANDS = re.compile(r"[$`]|<<")
-_COSTLY = re.compile(r"\$\[|<<|`")  # a tree takes the square of their number
+_COSTLY = re.compile(r"\$\[|<<|`")  # tree-sitter takes time with the square of their number
 _NOT_BRACKETS = re.compile(r"[^(){}]+")
 _STEPS = {"(": 1, "{": 1, ")": -1, "}": -1}
 
 
 def _check_limits(text: str) -> None:
-    """Refuse what is too long, or opens brackets too deep, quoted or not."""
+    """Raise `LimitExceeded` if a text is too long, or has brackets nested too deeply."""
     if len(text) > MAX_CHARACTERS:
         raise LimitExceeded(TOO_LONG)
     if text.count("(") + text.count("{") <= MAX_DEPTH:
@@ -167,22 +167,25 @@ def _check_limits(text: str) -> None:
 
 
 def _is_tangled(text: str) -> bool:
-    """Would a tree of this take too long? Here-texts count only for what the shell expands."""
+    """Return whether tree-sitter would take too long.
+
+    Of here-documents only what the shell expands counts.
+    """
     if len(text) <= _MAX_SIGNS:
         return False
-    if text.count("<<") <= _MAX_HERE_DOCUMENTS:  # each of them is a search through the whole text
-        text = _HERE_DOCUMENT.sub(lambda found: " ".join(_EXPANDS.findall(found.group())), text)
+    if text.count("<<") <= _MAX_HERE_DOCUMENTS:  # for each one the whole text is searched
+        text = _HERE_DOCUMENT.sub(lambda match: " ".join(_EXPANDS.findall(match.group())), text)
     return _has_more_than(_SIGN, text, _MAX_SIGNS) or _has_more_than(_COSTLY, text, _MAX_COSTLY)
 
 
-def _has_more_than(pattern: re.Pattern[str], text: str, most: int) -> bool:
-    return next(islice(pattern.finditer(text), most, None), None) is not None
+def _has_more_than(pattern: re.Pattern[str], text: str, limit: int) -> bool:
+    return next(islice(pattern.finditer(text), limit, None), None) is not None
 
 
-# The plain reading: lists, pipes, subshells and groups of simple commands.
+# Our own parser: lists, pipes, subshells and groups of simple commands.
 #
-# Everything that it returns is certain. Whatever needs more of the shell's grammar (control flow,
-# functions, arithmetic, a coprocess) is `UnclearSyntax`, and is left to whoever reads the tree.
+# Everything that it returns is certain. For the rest of the shell's grammar (control flow,
+# functions, arithmetic, coprocesses) it raises `UnclearSyntax`.
 
 Follows = Literal["", ";", "&&", "||", "|", "&"]
 _RESERVED_WORDS = frozenset(
@@ -214,7 +217,7 @@ _INCOMPLETE = "it is no complete command"
 
 @dataclass(slots=True)
 class _Draft:
-    """A simple command that is being read, and where its first word begins."""
+    """A simple command that is being parsed. `head` is where its first word begins."""
 
     scope: tuple[int, ...]
     follows: Follows
@@ -225,7 +228,6 @@ class _Draft:
     piped: bool = False
 
     def to_command(self) -> SimpleCommand:
-        """As a value."""
         return SimpleCommand(
             tuple(self.words),
             tuple(self.assignments),
@@ -237,108 +239,108 @@ class _Draft:
 
 
 def _parse_plain(text: str, tokens: list[Token]) -> list[_Draft]:
-    """Every simple command, in order. Raises `UnclearSyntax` and `LimitExceeded`."""
-    reading = _PlainParser(text, [token for token in tokens if token.kind != TEXT])
-    reading.parse_list("")
-    return reading.drafts
+    """Return every simple command. Raise `UnclearSyntax` or `LimitExceeded`."""
+    parser = _PlainParser(text, [token for token in tokens if token.kind != TEXT])
+    parser.parse_list("")
+    return parser.drafts
 
 
 class _PlainParser:
-    """Where the reading stands: the next token, the subshell, and how the next command follows."""
+    """Its state: the next token, the current subshell, and the operator before the next command."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
-        self.text, self.tokens, self.at = text, tokens, 0
-        self.kinds = [*(token.kind for token in tokens), ""]  # looked at several times each
+        self.text, self.tokens, self.index = text, tokens, 0
+        self.kinds = [*(token.kind for token in tokens), ""]  # each is needed several times
         self.drafts: list[_Draft] = []
         self.scope: tuple[int, ...] = ()
         self.scopes = self.depth = 0
         self.follows: Follows = ""
 
     def kind(self) -> str:
-        """The kind of the next token; nothing at the end."""
-        return self.kinds[self.at]
+        """Return the kind of the next token, nothing at the end."""
+        return self.kinds[self.index]
 
-    def raw(self) -> str:
-        """The next token as it is spelled."""
-        token = self.tokens[self.at]
+    def source(self) -> str:
+        """Return the source text of the next token."""
+        token = self.tokens[self.index]
         return self.text[token.start : token.end]
 
     def is_closed_by(self, closer: str) -> bool:
-        """Does the next token end what this closer ends?"""
+        """Return whether the next token is this closing bracket, or the end."""
         if closer == "}":
-            return self.kind() == WORD and self.raw() == "}"
+            return self.kind() == WORD and self.source() == "}"
         return self.kind() == closer
 
     def parse_list(self, closer: str) -> None:
-        """A list of commands, up to what closes it."""
+        """Parse a list of commands up to its closing bracket, or to the end."""
         self.skip_newlines()
         while not self.is_closed_by(closer):
             self.parse_and_or()
             if self.kind() in _LIST_ENDS:
                 self.follows = "&" if self.kind() == "&" else ";"
-                self.at += 1
+                self.index += 1
                 self.skip_newlines()
             elif not self.is_closed_by(closer) or closer == "}":
                 raise UnclearSyntax(_INCOMPLETE)
 
     def skip_newlines(self) -> None:
-        """Ends of lines that end nothing."""
+        """Skip empty lines."""
         while self.kind() == "\n":
-            self.at += 1
+            self.index += 1
 
     def parse_and_or(self) -> None:
-        """Pipes joined by `&&` and `||`. With `&` behind it, it runs in a subshell of its own."""
+        """Parse pipelines joined by `&&` and `||`. Before `&`, they run in a subshell."""
         first = len(self.drafts)
         self.parse_pipeline()
         while self.kind() in ("&&", "||"):
             self.follows = "&&" if self.kind() == "&&" else "||"
-            self.at += 1
+            self.index += 1
             self.skip_newlines()
             self.parse_pipeline()
         if self.kind() == "&":
             self.enter_subshell(first)
 
     def parse_pipeline(self) -> None:
-        """Commands joined by `|`, each in a subshell of its own."""
+        """Parse commands joined by `|`. Each of them runs in a subshell of its own."""
         first = len(self.drafts)
-        direct = self.command()
+        is_simple = self.parse_command()
         piped = False
         while self.kind() in ("|", "|&"):
             if not piped:
-                self.add_pipe_part(first, direct)
+                self.add_pipe_part(first, is_simple=is_simple)
             piped, self.follows = True, "|"
-            self.at += 1
+            self.index += 1
             self.skip_newlines()
             first = len(self.drafts)
-            self.add_pipe_part(first, self.command())
+            self.add_pipe_part(first, is_simple=self.parse_command())
 
-    def add_pipe_part(self, first: int, direct: bool) -> None:
-        """What was read since is one part of a pipe. `direct`: it is a single simple command."""
+    def add_pipe_part(self, first: int, *, is_simple: bool) -> None:
+        """Make the commands from number `first` on one part of a pipe."""
         self.enter_subshell(first)
-        if direct:
+        if is_simple:
             self.drafts[first].piped = True
 
     def enter_subshell(self, first: int) -> None:
-        """What was read since runs in a subshell."""
+        """Put the commands from number `first` on into a subshell of their own."""
         self.scopes += 1
-        at = len(self.scope)
+        depth = len(self.scope)
         for draft in self.drafts[first:]:
-            draft.scope = (*draft.scope[:at], self.scopes, *draft.scope[at:])
+            draft.scope = (*draft.scope[:depth], self.scopes, *draft.scope[depth:])
 
-    def command(self) -> bool:
-        """One command; is it a simple one?"""
-        kind = self.kinds[self.at]
+    def parse_command(self) -> bool:
+        """Parse a command. Return whether it is a simple one."""
+        kind = self.kinds[self.index]
         if kind == "(":
             self.parse_group(")")
             return False
-        if kind == WORD and self.raw() == "{":
+        if kind == WORD and self.source() == "{":
             self.parse_group("}")
             return False
-        self.simple()
+        self.parse_simple()
         return True
 
     def parse_group(self, closer: str) -> None:
-        """A subshell or a group. Its redirections are a command without words, before it."""
+        """Parse a subshell or a group; its redirections become a command before it."""
         outer, first = self.scope, len(self.drafts)
         follows = self.follows
         self.depth += 1
@@ -347,27 +349,27 @@ class _PlainParser:
         if closer == ")":
             self.scopes += 1
             self.scope = (*outer, self.scopes)
-        self.at += 1
+        self.index += 1
         self.parse_list(closer)
         if len(self.drafts) == first:
             raise UnclearSyntax(_INCOMPLETE)
-        self.at += 1
+        self.index += 1
         self.depth -= 1
         self.scope = outer
-        around = _Draft(outer, follows)
-        while self.redirect(around):
+        redirections = _Draft(outer, follows)
+        while self.parse_redirect(redirections):
             pass
-        if around.redirects:
+        if redirections.redirects:
             self.drafts[first].follows = ";"
-            self.drafts.insert(first, around)
+            self.drafts.insert(first, redirections)
 
-    def simple(self) -> None:
-        """Assignments, words and redirections, in whatever order they stand."""
+    def parse_simple(self) -> None:
+        """Parse a simple command: assignments, words and redirections in any order."""
         draft = _Draft(self.scope, self.follows)
-        first = self.at
-        while self.words(draft) or self.redirect(draft):
+        first = self.index
+        while self.parse_words(draft) or self.parse_redirect(draft):
             pass
-        if self.at == first:
+        if self.index == first:
             raise UnclearSyntax(_INCOMPLETE)
         if self.kind() == "(":
             raise UnclearSyntax("it defines a function, or holds a bracket that is not understood")
@@ -375,53 +377,53 @@ class _PlainParser:
         if len(self.drafts) > MAX_COMMANDS:
             raise LimitExceeded(TOO_MANY_COMMANDS)
 
-    def words(self, draft: _Draft) -> bool:
-        """Words of the command, and assignments before its first; are there any?"""
-        first = self.at
-        while self.kinds[self.at] == WORD:
-            token = self.tokens[self.at]
-            if draft.head < 0 and not self.parse_assignment(draft, raw := self.raw(), token):
-                if raw in _RESERVED_WORDS or raw == "{":
+    def parse_words(self, draft: _Draft) -> bool:
+        """Parse words, and assignments before the first one. Return whether there are any."""
+        first = self.index
+        while self.kinds[self.index] == WORD:
+            token = self.tokens[self.index]
+            if draft.head < 0 and not self.parse_assignment(draft, source := self.source(), token):
+                if source in _RESERVED_WORDS or source == "{":
                     raise UnclearSyntax(
-                        f"it holds a part of the shell's grammar, {raw}, that is not judged"
+                        f"it holds a part of the shell's grammar, {source}, that is not judged"
                     )
                 draft.head = token.start
             if draft.head >= 0:
                 draft.words.append(token.word)
-            self.at += 1
-        return self.at != first
+            self.index += 1
+        return self.index != first
 
-    def parse_assignment(self, draft: _Draft, raw: str, token: Token) -> bool:
-        """Is this an assignment? Then it is kept as one."""
-        found = _ASSIGNMENT.match(raw)
-        if found is None:
+    def parse_assignment(self, draft: _Draft, source: str, token: Token) -> bool:
+        """Add a word to the assignments if it is one. Return whether it is."""
+        match = _ASSIGNMENT.match(source)
+        if match is None:
             return False
-        if found.group(1) != "=":
+        if match[1] != "=":
             raise UnclearSyntax("it holds an assignment to a list, or one that adds to a variable")
         name, _, value = token.word.text.partition("=")
         draft.assignments.append((name, value))
         return True
 
-    def redirect(self, draft: _Draft) -> bool:
-        """A redirection; is there one?"""
-        handle = int(self.raw()) if self.kinds[self.at] == HANDLE else None
-        self.at += handle is not None
-        operator = self.kinds[self.at]
+    def parse_redirect(self, draft: _Draft) -> bool:
+        """Parse a redirection. Return whether there is one."""
+        handle = int(self.source()) if self.kinds[self.index] == HANDLE else None
+        self.index += handle is not None
+        operator = self.kinds[self.index]
         kind = _REDIRECT_KINDS.get(operator)
         if kind is None:
             return False
-        token = self.tokens[self.at]
-        self.at += 1
+        token = self.tokens[self.index]
+        self.index += 1
         if self.kind() != WORD:
             raise UnclearSyntax(_INCOMPLETE)
-        target = self.tokens[self.at].word if operator not in ("<<", "<<-") else token.word
+        target = self.tokens[self.index].word if operator not in ("<<", "<<-") else token.word
         draft.redirects.append(_to_redirect(operator, kind, target, handle))
-        self.at += 1
+        self.index += 1
         return True
 
 
 def _to_redirect(operator: str, kind: RedirectKind, target: Word, handle: int | None) -> Redirect:
-    """The redirection with its handle, where what it does is certain."""
+    """Return the redirection with its handle. Raise `UnclearSyntax` if its effect is uncertain."""
     if kind == "text":
         if operator == "<<<":
             if target.globs or target.tilde:
@@ -430,16 +432,15 @@ def _to_redirect(operator: str, kind: RedirectKind, target: Word, handle: int | 
     elif target.globs:
         raise UnclearSyntax("it redirects to a pattern")
     elif kind == "copy" and target.text != "-" and not _DIGITS.fullmatch(target.text):
-        odd = not target.text or target.text[0].isdigit() or target.text[-1] == "-"
-        if operator == "<&" or handle is not None or odd:
+        is_odd = not target.text or target.text[0].isdigit() or target.text[-1] == "-"
+        if operator == "<&" or handle is not None or is_odd:
             raise UnclearSyntax("it copies a handle that is not a number")
         kind = "write"
     return Redirect(kind, target, (0 if operator[0] == "<" else 1) if handle is None else handle)
 
 
-# The second reading of a command line: the syntax tree that tree-sitter makes of it.
-#
-# Of a line that is not understood, it gives the commands that can be seen anywhere in the tree.
+# tree-sitter: its syntax tree has to agree with our own parser. For a line that is not understood,
+# the commands anywhere in the tree are returned.
 
 _KNOWN_NODES = frozenset(
     (
@@ -458,7 +459,7 @@ _HEAD_NODES = frozenset(("command_name", "declaration_command", "unset_command",
 
 @cache
 def _parser() -> "Parser":
-    """One for all; the import is the dear part, so it waits until a command is judged."""
+    """Return the parser. Its import is slow, so it waits until a command is judged."""
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 
@@ -466,10 +467,10 @@ def _parser() -> "Parser":
 
 
 def _parse_tree(text: str) -> "Node":
-    """The root of the tree of a text (`words.view` of it).
+    """Return the root of the tree of a text as `to_byte_text` returns it.
 
-    The grammar reads memory that is not its own when it meets characters beyond 255, and then the
-    whole process ends. To the shell they are letters of a word, so it gets another such instead.
+    tree-sitter's grammar for bash can crash the process on characters beyond 255. For the shell
+    they are letters of a word, so `%`, which is one as well, is parsed in their place.
     """
     return _parser().parse(text.encode("latin-1").translate(_TO_ASCII)).root_node
 
@@ -478,27 +479,27 @@ _TO_ASCII = bytes(range(128)) + b"%" * 128
 
 
 def _tree_agrees(root: "Node", tokens: list[Token], heads: list[int]) -> bool:
-    """Does the tree cut the text into the same tokens, and begin commands at the same words?"""
+    """Return whether the tree has the same tokens, and begins commands at the same words."""
     if root.has_error:
         return False
-    starts, ends, found = set(), set(), set()
+    starts, ends, tree_heads = set(), set(), set()
     waiting = [root]
     for node in waiting:
         kind = node.type
         if kind not in _KNOWN_NODES and node.is_named:
             return False
         if kind in _HEAD_NODES:
-            found.add(node.start_byte)
+            tree_heads.add(node.start_byte)
         if node.child_count:
             waiting += node.children  # which is quicker than a cursor
         else:
             starts.add(node.start_byte)
             ends.add(node.end_byte)
-    # Ends of lines are nothing to the tree, and an empty here-text begins nothing.
-    cut = [token for token in tokens if token.kind != "\n"]
-    if found != set(heads) or not ends.issuperset([token.end for token in cut]):
+    # The tree has no nodes for ends of lines, and none that begins with an empty here-document.
+    visible = [token for token in tokens if token.kind != "\n"]
+    if tree_heads != set(heads) or not ends.issuperset([token.end for token in visible]):
         return False
-    return starts.issuperset([token.start for token in cut if token.kind != TEXT])
+    return starts.issuperset([token.start for token in visible if token.kind != TEXT])
 
 
 _COMMAND_NODES = frozenset(
@@ -517,20 +518,21 @@ _NESTED_NODES = _SUBSHELL_NODES | frozenset(
 _LIST_OPERATORS: dict[str, Follows] = {"&&": "&&", "||": "||", "|": "|", "|&": "|", "&": "&"}
 _PREFIXES = frozenset(("time", "coproc", "!"))
 _NOT_WORDS = frozenset(("comment", "heredoc_body", "heredoc_start", "heredoc_end", "\n", ";", "&"))
-
-
 _NODES_OF_COMMANDS = (
     _COMMAND_NODES | _REDIRECT_NODES | frozenset(("redirected_statement", "variable_assignment"))
 )
 
 
 class _NodePosition(NamedTuple):
-    """A node, where it stands, and in which other: to ask the tree for any of it is dear."""
+    """A node, and where in the script it is.
+
+    Kind, children and parent are kept here because it is slow to get them from tree-sitter.
+    """
 
     node: "Node"
     kind: str
     children: "list[Node]"
-    above: "_NodePosition | None" = None
+    parent: "_NodePosition | None" = None
     scope: tuple[int, ...] = ()
     depth: int = 0
     follows: Follows = ""
@@ -538,8 +540,8 @@ class _NodePosition(NamedTuple):
 
 
 def _tree_commands(root: "Node", text: str) -> tuple[SimpleCommand, ...]:
-    """Every command that can be seen, in the order in which they stand."""
-    found: list[SimpleCommand] = []
+    """Return every command in the tree, in order."""
+    commands: list[SimpleCommand] = []
     scopes = 0
     waiting = [_NodePosition(root, root.type, root.children)]
     while waiting:
@@ -549,47 +551,47 @@ def _tree_commands(root: "Node", text: str) -> tuple[SimpleCommand, ...]:
         if position.kind in _NODES_OF_COMMANDS and (parts := _command_nodes(position)):
             simple = _tree_command(parts, text, position)
             if simple.words or simple.assignments or simple.redirects:
-                found.append(simple)
-                if len(found) > MAX_COMMANDS:
+                commands.append(simple)
+                if len(commands) > MAX_COMMANDS:
                     raise LimitExceeded(TOO_MANY_COMMANDS)
         scopes += 1
         waiting += _child_positions(position, scopes)[::-1]
-    return tuple(found)
+    return tuple(commands)
 
 
 def _child_positions(position: _NodePosition, number: int) -> list[_NodePosition]:
-    """What stands in a node, and where that is."""
+    """Return the children of a node. `number` is for the subshell, if the node is one."""
     kind, scope, follows = position.kind, position.scope, position.follows
     deeper = position.depth + (kind in _NESTED_NODES)
     piped = kind == "pipeline"
     if kind in _SUBSHELL_NODES:
         scope = (*scope, number)
-    found = []
+    positions = []
     for index, child in enumerate(position.children):
         if not child.is_named:
             follows = _LIST_OPERATORS.get(child.type, follows)
         elif child.child_count or child.is_error:
             inner = (*scope, number, index) if piped else scope
-            inside = child.children
-            found.append(
-                _NodePosition(child, child.type, inside, position, inner, deeper, follows, piped)
+            children = child.children
+            positions.append(
+                _NodePosition(child, child.type, children, position, inner, deeper, follows, piped)
             )
             follows = ";"
-    return found
+    return positions
 
 
 def _command_nodes(position: _NodePosition) -> "Sequence[Node]":
-    """What belongs to the command that a node is; nothing where it is none."""
-    kind, above, children = position.kind, position.above, position.children
-    redirected = above if above is not None and above.kind == "redirected_statement" else None
+    """Return the nodes that make up a command. Empty if the position is not that of a command."""
+    kind, parent, children = position.kind, position.parent, position.children
+    redirected = parent if parent is not None and parent.kind == "redirected_statement" else None
     if kind in _COMMAND_NODES:
         return children if redirected is None else [*children, *redirected.children[1:]]
     if kind == "redirected_statement":
         if children[0].type in _COMMAND_NODES:
             return ()
-        return [one for one in children if one.type in _REDIRECT_NODES]
+        return [child for child in children if child.type in _REDIRECT_NODES]
     if kind == "variable_assignment":
-        return () if above is not None and above.kind in _COMMAND_NODES else [position.node]
+        return () if parent is not None and parent.kind in _COMMAND_NODES else [position.node]
     # The tree has `a && b > c` as one statement with a redirection; the shell opens c after a.
     if redirected is None or redirected.children[0].type in _COMMAND_NODES:
         return ()
@@ -597,55 +599,55 @@ def _command_nodes(position: _NodePosition) -> "Sequence[Node]":
 
 
 class _CommandParts:
-    """What a command is made of, as it is gathered."""
+    """Collects the parts of a command."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.words: list[Word] = []
         self.assignments: list[tuple[str, str]] = []
         self.redirects: list[Redirect] = []
-        self.why = ""
+        self.opaque = ""
 
     def add(self, node: "Node") -> None:
         kind = node.type
         if kind in _REDIRECT_NODES:
-            self.redirect(node)
+            self.add_redirect(node)
         elif kind == "variable_assignment" and not self.words:
-            name, _, value = self.raw(node).partition("=")
-            word = self.decode_word_of(value)
+            name, _, value = self.source(node).partition("=")
+            word = self.word(value)
             self.assignments.append((from_byte_text(name), word.text))
         elif kind == "ERROR" or kind.endswith("_expression"):
-            self.words.extend(map(self.decode_word_of, self.raw(node).split()))
+            self.words.extend(map(self.word, self.source(node).split()))
         elif kind not in _NOT_WORDS:
-            self.words.append(self.decode_word_of(self.raw(node)))
+            self.words.append(self.word(self.source(node)))
 
-    def redirect(self, node: "Node") -> None:
-        """A redirection. Words that the tree takes for further targets are the command's own."""
+    def add_redirect(self, node: "Node") -> None:
+        """Add a redirection. Of several targets only the first is one; the others are words."""
         kind: RedirectKind | None = None
         handle, targets = "", list[Word]()
         for child in node.children:
-            sort = child.type
-            if sort in _REDIRECT_KINDS:
-                kind = _REDIRECT_KINDS[sort]
-            elif sort == "file_descriptor":
-                handle = self.raw(child)
-            elif sort in _REDIRECT_NODES:
-                self.redirect(child)
-            elif sort == "heredoc_body":
-                targets.insert(0, Word(from_byte_text(self.raw(child)), known=False))
-            elif child.is_named and sort not in _NOT_WORDS:
-                targets.append(self.decode_word_of(self.raw(child)))
+            node_type = child.type
+            if node_type in _REDIRECT_KINDS:
+                kind = _REDIRECT_KINDS[node_type]
+            elif node_type == "file_descriptor":
+                handle = self.source(child)
+            elif node_type in _REDIRECT_NODES:
+                self.add_redirect(child)
+            elif node_type == "heredoc_body":
+                targets.insert(0, Word(from_byte_text(self.source(child)), known=False))
+            elif child.is_named and node_type not in _NOT_WORDS:
+                targets.append(self.word(self.source(child)))
         if kind is not None and targets:
             number = int(handle) if handle.isdigit() else int(kind not in ("read", "text"))
             self.redirects.append(Redirect(kind, targets[0], number))
             self.words.extend(targets[1:])
 
-    def raw(self, node: "Node") -> str:
+    def source(self, node: "Node") -> str:
         return self.text[node.start_byte : node.end_byte]
 
-    def decode_word_of(self, raw: str) -> Word:
-        word, why = decode_word(raw)
-        self.why = self.why or why
+    def word(self, source: str) -> Word:
+        word, opaque = decode_word(source)
+        self.opaque = self.opaque or opaque
         return word
 
 
@@ -661,13 +663,14 @@ def _tree_command(nodes: "Sequence[Node]", text: str, position: _NodePosition) -
         tuple(parts.assignments),
         tuple(parts.redirects),
         position.follows,
-        parts.why,
+        parts.opaque,
         position.scope,
         position.piped,
     )
 
 
-# Of a line that is too tangled for both readings, whatever may be a command is taken for one.
+# The lenient parser: in a line that is too tangled for both others, it finds whatever may be a
+# command.
 
 _LENIENT_PIECE = re.compile(
     r"""
@@ -686,23 +689,23 @@ TANGLED = "it is too tangled to be read with certainty"
 
 
 def _lenient_commands(text: str) -> tuple[SimpleCommand, ...]:
-    """Whatever may be a command in it, in order."""
-    found: list[SimpleCommand] = []
+    """Return everything in a text that may be a command, in order."""
+    commands: list[SimpleCommand] = []
     pieces: list[tuple[str, str]] = []
     for piece in _LENIENT_PIECE.finditer(text):
         kind = piece.lastgroup
         if kind == "end":
             if pieces:
-                _add_lenient_command(pieces, found)
+                _add_lenient_command(pieces, commands)
                 pieces = []
         elif kind != "gap":
             pieces.append((str(kind), piece.group()))
-    _add_lenient_command(pieces, found)
-    return tuple(found)
+    _add_lenient_command(pieces, commands)
+    return tuple(commands)
 
 
-def _add_lenient_command(pieces: list[tuple[str, str]], found: list[SimpleCommand]) -> None:
-    """Make a command of what stands between two ends. What stands there often is taken once."""
+def _add_lenient_command(pieces: list[tuple[str, str]], commands: list[SimpleCommand]) -> None:
+    """Add a command made of these pieces. Redirections that are repeated are added once."""
     words: list[str] = []
     redirects: dict[tuple[str, str], None] = {}
     operator = ""
@@ -715,17 +718,18 @@ def _add_lenient_command(pieces: list[tuple[str, str]], found: list[SimpleComman
         elif words or (raw not in _RESERVED_WORDS and not _PLAIN_ASSIGNMENT.match(raw)):
             words.append(raw)
     if words or redirects:
-        found.append(_lenient_command(words, list(redirects), ";" if found else ""))
-    if len(found) > MAX_COMMANDS:
+        commands.append(_lenient_command(words, list(redirects), ";" if commands else ""))
+    if len(commands) > MAX_COMMANDS:
         raise LimitExceeded(TOO_MANY_COMMANDS)
 
 
 def _lenient_command(
     words: list[str], redirects: list[tuple[str, str]], follows: Follows
 ) -> SimpleCommand:
-    kept = words if len(words) <= MAX_TOKENS else [words[0], *dict.fromkeys(words[1:])]
+    if len(words) > MAX_TOKENS:
+        words = [words[0], *dict.fromkeys(words[1:])]
     return SimpleCommand(
-        tuple([_lenient_word(raw, number) for number, raw in enumerate(kept)]),
+        tuple([_lenient_word(raw, number) for number, raw in enumerate(words)]),
         redirects=tuple(
             [
                 Redirect(_REDIRECT_KINDS[operator], _lenient_word(raw, number))
@@ -737,8 +741,8 @@ def _lenient_command(
     )
 
 
-def _lenient_word(raw: str, count: int) -> Word:
-    """A word; after many of them only its quotes are taken off, which is quick."""
-    if count < MAX_TOKENS:
-        return decode_word(raw)[0]
-    return Word(from_byte_text(raw.translate(_QUOTES)), known=False)
+def _lenient_word(source: str, number: int) -> Word:
+    """Return a word. After many of them only the quotes are removed, which is fast."""
+    if number < MAX_TOKENS:
+        return decode_word(source)[0]
+    return Word(from_byte_text(source.translate(_QUOTES)), known=False)
