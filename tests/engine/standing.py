@@ -4,7 +4,7 @@ They keep their promises; what they say is up to the test.
 """
 
 from bridle.events import FileChange, FilesChanged
-from bridle.protocols.hooks import Remark
+from bridle.protocols.hooks import HookOutput
 
 
 class SaidHooks:
@@ -14,17 +14,17 @@ class SaidHooks:
         self.said = said
         self.heard = []
 
-    def listens(self, moment):
+    def handles(self, moment):
         return moment in self.said
 
-    async def hear(self, occasion):
-        self.heard.append(occasion)
-        found = self.said[occasion.moment]
+    async def run(self, hook_input):
+        self.heard.append(hook_input)
+        found = self.said[hook_input.moment]
         if isinstance(found, list):
-            found = found.pop(0) if found else Remark()
+            found = found.pop(0) if found else HookOutput()
         if isinstance(found, BaseException):
             raise found
-        return found(occasion) if callable(found) else found
+        return found(hook_input) if callable(found) else found
 
 
 class Ledger:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridle import Occasion, Remark, hook
+from bridle import HookInput, HookOutput, hook
 from bridle.config.hooks import parse_hooks
 from bridle.errors import ConfigError, HookDenied
 from bridle.events import ToolResultEvent, TraceEvent
@@ -19,15 +19,15 @@ from bridle.runtime.hooks import MOMENTS, Hook, InOrder, as_hooks
 from bridle.stores.memory import MemoryStore
 from rig import call, run
 
-WRITE = Occasion("before_tool", tool="write", arguments={"path": "a"})
+WRITE = HookInput("before_tool", tool="write", arguments={"path": "a"})
 
 
-def heard(given, occasion=WRITE):
-    return run(as_hooks(given, "/").hear(occasion))
+def heard(given, hook_input=WRITE):
+    return run(as_hooks(given, "/").run(hook_input))
 
 
 def say(remark):
-    return lambda occasion: remark
+    return lambda hook_input: remark
 
 
 async def written(root, hooks, **options):
@@ -43,9 +43,9 @@ async def written(root, hooks, **options):
 
 
 def test_a_function_hears_every_moment_unless_it_names_some():
-    assert [as_hooks([say(None)], "/").listens(one) for one in MOMENTS] == [True] * 5
+    assert [as_hooks([say(None)], "/").handles(one) for one in MOMENTS] == [True] * 5
     one = hook("before_tool", "after_turn")(say(None))
-    found = [moment for moment in MOMENTS if as_hooks([one], "/").listens(moment)]
+    found = [moment for moment in MOMENTS if as_hooks([one], "/").handles(moment)]
     assert found == ["before_tool", "after_turn"]
 
 
@@ -53,34 +53,36 @@ def test_an_object_hears_the_moments_that_it_has_methods_for():
     class Careful:
         tool = ["write", "ed*"]
 
-        def before_tool(self, occasion):
-            return Remark(deny=f"no {occasion.tool}")
+        def before_tool(self, hook_input):
+            return HookOutput(deny=f"no {hook_input.tool}")
 
-        async def after_turn(self, occasion):
-            return Remark(word="bye")
+        async def after_turn(self, hook_input):
+            return HookOutput(word="bye")
 
     hooks = as_hooks([Careful()], "/")
-    found = [moment for moment in MOMENTS if hooks.listens(moment)]
+    found = [moment for moment in MOMENTS if hooks.handles(moment)]
     assert found == ["before_tool", "after_turn"]
-    assert heard([Careful()]) == Remark(deny="no write")
-    assert heard([Careful()], Occasion("before_tool", tool="edit")) == Remark(deny="no edit")
-    assert heard([Careful()], Occasion("before_tool", tool="read")) == Remark()
-    assert heard([Careful()], Occasion("after_turn")) == Remark(word="bye")
+    assert heard([Careful()]) == HookOutput(deny="no write")
+    assert heard([Careful()], HookInput("before_tool", tool="edit")) == HookOutput(deny="no edit")
+    assert heard([Careful()], HookInput("before_tool", tool="read")) == HookOutput()
+    assert heard([Careful()], HookInput("after_turn")) == HookOutput(word="bye")
 
 
 def test_somebody_s_own_hooks_are_used_as_they_are_and_can_stand_among_others():
     class Own:
-        def listens(self, moment):
+        def handles(self, moment):
             return moment == "before_tool"
 
-        async def hear(self, occasion):
-            return Remark(word=f"own saw {occasion.arguments}")
+        async def run(self, hook_input):
+            return HookOutput(word=f"own saw {hook_input.arguments}")
 
     own = Own()
     assert as_hooks(own, "/") is own
     assert as_hooks([own], "/") is own
-    changes = hook("before_tool")(say(Remark(arguments={"path": "b"})))
-    assert heard([changes, own]) == Remark(word="own saw {'path': 'b'}", arguments={"path": "b"})
+    changes = hook("before_tool")(say(HookOutput(arguments={"path": "b"})))
+    assert heard([changes, own]) == HookOutput(
+        word="own saw {'path': 'b'}", arguments={"path": "b"}
+    )
 
 
 def test_without_hooks_nobody_is_asked():
@@ -108,67 +110,69 @@ def test_a_moment_that_there_is_not_is_refused():
 def test_each_sees_what_those_before_it_changed_and_words_add_up():
     seen = []
 
-    async def first(occasion):
-        seen.append(occasion.arguments)
-        return Remark(word="one", arguments={"path": "b"})
+    async def first(hook_input):
+        seen.append(hook_input.arguments)
+        return HookOutput(word="one", arguments={"path": "b"})
 
-    def second(occasion):
-        seen.append(occasion.arguments)
-        return Remark(word="two")
+    def second(hook_input):
+        seen.append(hook_input.arguments)
+        return HookOutput(word="two")
 
     found = heard([first, second])
-    assert found == Remark(word="one\ntwo", arguments={"path": "b"})
+    assert found == HookOutput(word="one\ntwo", arguments={"path": "b"})
     assert seen == [{"path": "a"}, {"path": "b"}]
 
 
 def test_a_prompt_can_be_changed_before_it_is_sent_and_nothing_else_at_that_moment():
     found = heard(
-        [say(Remark(prompt="b", arguments={"x": 1})), lambda it: Remark(word=it.prompt)],
-        Occasion("before_prompt", prompt="a"),
+        [say(HookOutput(prompt="b", arguments={"x": 1})), lambda it: HookOutput(word=it.prompt)],
+        HookInput("before_prompt", prompt="a"),
     )
-    assert found == Remark(word="b", prompt="b")
-    assert heard([say(Remark(prompt="b"))]) == Remark()
+    assert found == HookOutput(word="b", prompt="b")
+    assert heard([say(HookOutput(prompt="b"))]) == HookOutput()
 
 
 def test_the_first_deny_beforehand_ends_it_and_afterwards_all_are_heard():
     asked = []
 
-    def later(occasion):
-        asked.append(occasion.moment)
-        return Remark(deny="second")
+    def later(hook_input):
+        asked.append(hook_input.moment)
+        return HookOutput(deny="second")
 
-    no = say(Remark(deny="first"))
-    assert heard([no, later]) == Remark(deny="first")
-    assert heard([no, later], Occasion("after_tool", tool="write")) == Remark(deny="first; second")
+    no = say(HookOutput(deny="first"))
+    assert heard([no, later]) == HookOutput(deny="first")
+    assert heard([no, later], HookInput("after_tool", tool="write")) == HookOutput(
+        deny="first; second"
+    )
     assert asked == ["after_tool"]
 
 
 def test_what_a_hook_alters_in_place_is_nobody_else_s():
     kept = []
 
-    def keeps(occasion):
-        occasion.arguments["path"] = "evil"
+    def keeps(hook_input):
+        hook_input.arguments["path"] = "evil"
         kept.append({"path": "b"})
-        return Remark(arguments=kept[0])
+        return HookOutput(arguments=kept[0])
 
-    def alters(occasion):
+    def alters(hook_input):
         kept[0]["path"] = "evil"
-        return Remark(word=occasion.arguments["path"])
+        return HookOutput(word=hook_input.arguments["path"])
 
-    plain = hook("before_tool")(lambda occasion: occasion.arguments.clear())
-    assert heard([plain, lambda it: Remark(word=it.arguments["path"])]) == Remark(word="a")
-    assert heard([keeps, alters]) == Remark(word="b", arguments={"path": "b"})
+    plain = hook("before_tool")(lambda hook_input: hook_input.arguments.clear())
+    assert heard([plain, lambda it: HookOutput(word=it.arguments["path"])]) == HookOutput(word="a")
+    assert heard([keeps, alters]) == HookOutput(word="b", arguments={"path": "b"})
 
 
-def breaks(occasion):
+def breaks(hook_input):
     raise RuntimeError("oops")
 
 
-async def leaves(occasion):
+async def leaves(hook_input):
     raise SystemExit(3)
 
 
-async def never(occasion):
+async def never(hook_input):
     await asyncio.Event().wait()
 
 
@@ -179,23 +183,23 @@ async def never(occasion):
         (leaves, "the hook leaves broke: it raised SystemExit"),
         (Hook(never, seconds=0.01), "the hook never broke: it did not end within 0.01 seconds"),
         (say("no"), "broke: it said what nobody understands: str"),
-        (say(Remark(deny=7)), "broke: it said what nobody understands: Remark"),
-        (say(Remark(arguments=[])), "broke: it said what nobody understands: Remark"),
-        (say(Remark(arguments={"x": threading.Lock()})), "cannot pickle"),
+        (say(HookOutput(deny=7)), "broke: it said what nobody understands: HookOutput"),
+        (say(HookOutput(arguments=[])), "broke: it said what nobody understands: HookOutput"),
+        (say(HookOutput(arguments={"x": threading.Lock()})), "cannot pickle"),
     ],
 )
 def test_one_that_breaks_has_denied_beforehand_and_afterwards_it_is_said(broken, why):
     before = heard([broken])
     assert why in before.deny
-    assert before == Remark(deny=before.deny)
-    after = heard([broken], Occasion("after_tool", tool="write"))
-    assert after == Remark(word=before.deny)
+    assert before == HookOutput(deny=before.deny)
+    after = heard([broken], HookInput("after_tool", tool="write"))
+    assert after == HookOutput(word=before.deny)
 
 
 def test_one_that_hangs_in_a_thread_or_does_not_let_go_has_denied():
     over = threading.Event()
 
-    async def stubborn(occasion):
+    async def stubborn(hook_input):
         while not over.is_set():
             try:
                 await asyncio.sleep(0.001)
@@ -203,9 +207,9 @@ def test_one_that_hangs_in_a_thread_or_does_not_let_go_has_denied():
                 continue
 
     async def story():
-        hangs = Hook(lambda occasion: over.wait(30), seconds=0.01)
+        hangs = Hook(lambda hook_input: over.wait(30), seconds=0.01)
         said = [
-            await as_hooks([one], "/").hear(WRITE) for one in (hangs, Hook(stubborn, seconds=0.01))
+            await as_hooks([one], "/").run(WRITE) for one in (hangs, Hook(stubborn, seconds=0.01))
         ]
         over.set()
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -218,7 +222,7 @@ def test_one_that_hangs_in_a_thread_or_does_not_let_go_has_denied():
 def test_a_turn_that_is_interrupted_while_a_hook_thinks_ends_at_once(tmp_path):
     begun = asyncio.Event()
 
-    async def thinks(occasion):
+    async def thinks(hook_input):
         begun.set()
         await asyncio.Event().wait()
 
@@ -238,18 +242,18 @@ def test_a_turn_that_is_interrupted_while_a_hook_thinks_ends_at_once(tmp_path):
 
 
 def test_in_an_engine_a_hook_denies_changes_and_adds_a_word(tmp_path):
-    no = hook("before_tool", tool="write")(say(Remark(deny="not today")))
+    no = hook("before_tool", tool="write")(say(HookOutput(deny="not today")))
     ((output,), traces) = run(written(tmp_path, [no]))
     assert (output.text, output.is_error) == ("not permitted: a hook said no: not today", True)
     assert not (tmp_path / "a.txt").exists()
     assert traces[0]["deny"] == "not today"
 
     class Signs:
-        def before_tool(self, occasion):
-            return Remark(arguments={**occasion.arguments, "content": "signed"})
+        def before_tool(self, hook_input):
+            return HookOutput(arguments={**hook_input.arguments, "content": "signed"})
 
-        def after_tool(self, occasion):
-            return Remark(word=f"{occasion.tool} went {'well' if occasion.ok else 'wrong'}")
+        def after_tool(self, hook_input):
+            return HookOutput(word=f"{hook_input.tool} went {'well' if hook_input.ok else 'wrong'}")
 
     ((output,), _) = run(written(tmp_path, Signs()))
     assert (tmp_path / "a.txt").read_text() == "signed"
@@ -257,13 +261,13 @@ def test_in_an_engine_a_hook_denies_changes_and_adds_a_word(tmp_path):
 
 
 def test_a_prompt_is_refused_before_it_is_recorded(tmp_path):
-    no = hook("before_prompt")(say(Remark(deny="not now")))
+    no = hook("before_prompt")(say(HookOutput(deny="not now")))
     with pytest.raises(HookDenied, match="not now"):
         run(written(tmp_path, [no]))
 
 
 REMARKS = st.builds(
-    Remark,
+    HookOutput,
     word=st.sampled_from(["", "allowed", "the gate says yes"]),
     arguments=st.sampled_from([None, {}, {"path": "a.txt", "content": "y"}, {"path": "b.txt"}]),
 )
@@ -299,7 +303,7 @@ def test_the_guide_s_functions_do_what_it_says(tmp_path, monkeypatch):
     monkeypatch.setenv("BRIDLE_STATE", str(tmp_path))
     names = {}
     exec(guide("python"), names)  # the page's own code, word for word
-    shell = Occasion("before_tool", tool="shell", arguments={"command": "make deploy"})
+    shell = HookInput("before_tool", tool="shell", arguments={"command": "make deploy"})
     hooks = [names["office_hours"], names["Audit"]()]
-    assert heard(hooks, shell) == Remark(deny="deployments go through the pipeline")
-    assert heard(hooks, Occasion("after_tool", tool="write")).word.endswith("by Ann")
+    assert heard(hooks, shell) == HookOutput(deny="deployments go through the pipeline")
+    assert heard(hooks, HookInput("after_tool", tool="write")).word.endswith("by Ann")

@@ -7,11 +7,11 @@ import pytest
 
 from bridle.config.hooks import CommandLine
 from bridle.errors import ConfigError
-from bridle.protocols.hooks import Occasion, Remark
+from bridle.protocols.hooks import HookInput, HookOutput
 from bridle.runtime.hooks import as_hooks
 from rig import run
 
-BEFORE = Occasion("before_turn")
+BEFORE = HookInput("before_turn")
 
 
 def script(path: Path, text: str = "exit 0") -> Path:
@@ -87,30 +87,30 @@ def test_a_script_beside_the_file_of_hooks_is_run(root, origin, command):
     words = [command] if isinstance(command, str) else command
     words = tuple(one.replace("ROOT", str(root)) for one in words)
     found = hooks(root, words[0] if isinstance(command, str) else words, origin)
-    assert run(found.hear(BEFORE)) == Remark()
+    assert run(found.run(BEFORE)) == HookOutput()
 
 
 def test_a_file_that_comes_later_is_seen_before_it_runs(root):
     found = hooks(root, "cd $BRIDLE_WORKSPACE && ./later", MINE)
     script(root / "later", "touch ran")
-    said = run(found.hear(BEFORE))
+    said = run(found.run(BEFORE))
     assert said.deny.endswith("broke: it is refused: it names ./later, which a call may change")
     assert not (root / "ran").exists()
 
 
 def test_a_build_file_of_the_workspace_is_not_found_by_a_command_of_mine(root):
     (root / "Makefile").write_text("lint:\n\ttouch ran\n")
-    assert run(hooks(root, ("make", "lint"), MINE).hear(BEFORE)).deny
+    assert run(hooks(root, ("make", "lint"), MINE).run(BEFORE)).deny
     assert not (root / "ran").exists()
 
 
 def test_a_program_of_the_workspace_is_not_found_by_its_name(root, monkeypatch):
     script(root / ".venv/bin/own-linter", f"touch {root}/ran")
     monkeypatch.setenv("PATH", f"{root}/.venv/bin:{os.environ['PATH']}")
-    assert "exit code 127" in run(hooks(root, ("own-linter",), MINE).hear(BEFORE)).deny
+    assert "exit code 127" in run(hooks(root, ("own-linter",), MINE).run(BEFORE)).deny
     assert not (root / "ran").exists()
 
 
 def test_one_that_is_from_no_file_runs_where_nothing_lies(root):
     line = CommandLine(("before_turn",), 'test "$PWD" = / && exit 2')
-    assert run(as_hooks([line], str(root)).hear(BEFORE)) == Remark(deny="it gave no reason")
+    assert run(as_hooks([line], str(root)).run(BEFORE)) == HookOutput(deny="it gave no reason")

@@ -185,13 +185,13 @@ class PermissionPipeline:
     ) -> JudgedCall | ToolResult:
         """Return what hooks and the user's policy engine make of the call."""
         if middleware.has_hook("before_tool"):
-            remark = await middleware.before_call(judged)
-            if remark.deny:
-                message = f"not permitted: a hook said no: {remark.deny}"
+            hook_output = await middleware.before_call(judged)
+            if hook_output.deny:
+                message = f"not permitted: a hook said no: {hook_output.deny}"
                 return ToolResult.failure(message, {"rule": "hook"}, outcome="denied")
-            self.add_note(judged.call, hook_note(remark.word))
-            if remark.arguments is not None:
-                changed = self._with_arguments(judged, remark.arguments)
+            self.add_note(judged.call, hook_note(hook_output.word))
+            if hook_output.arguments is not None:
+                changed = self._with_arguments(judged, hook_output.arguments)
                 if isinstance(changed, ToolResult):
                     return changed
                 judged = changed

@@ -278,10 +278,10 @@ class ToolCalls:
         if self.is_over or not middleware.has_hook("after_tool"):
             return result
         call, text = judged.call, self.permission.redacted(result.text)
-        remark = await middleware.after_call(judged, text, result.ok)
-        self.permission.add_note(call, hook_note(remark.word))
-        if remark.deny:
-            self.permission.add_note(call, note("a hook objects", remark.deny))
+        hook_output = await middleware.after_call(judged, text, result.ok)
+        self.permission.add_note(call, hook_note(hook_output.word))
+        if hook_output.deny:
+            self.permission.add_note(call, note("a hook objects", hook_output.deny))
             result = replace(result, ok=False)
         return result
 

@@ -204,10 +204,10 @@ class RunningTurn:
             return outcome(error)
 
     async def _run_start_hooks(self, turn: TurnContext, middleware: CallMiddleware) -> None:
-        remark = await middleware.run_hooks("before_turn")
-        if remark.deny:
-            raise HookDenied(f"a hook refused the turn, and nothing was run: {remark.deny}")
-        turn.system += hook_note(remark.word)
+        hook_output = await middleware.run_hooks("before_turn")
+        if hook_output.deny:
+            raise HookDenied(f"a hook refused the turn, and nothing was run: {hook_output.deny}")
+        turn.system += hook_note(hook_output.word)
 
     def _agent_input(self) -> AgentTurnInput:
         agent = self._config.agent

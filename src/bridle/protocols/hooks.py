@@ -1,6 +1,6 @@
-"""The promise of hooks: what a person has put before and after a tool, a prompt and a turn.
+"""The protocol of hooks: what a person has run before and after a tool, a prompt and a turn.
 
-A hook can deny, add a word for the model, or change the input, which is then judged again. It can
+A hook can deny, add a note for the model, or change the input, which is then judged again. It can
 never lift a deny. One that hangs or fails has denied.
 """
 
@@ -14,8 +14,8 @@ from bridle.messages import ToolCall
 Moment = Literal["before_prompt", "before_turn", "before_tool", "after_tool", "after_turn"]
 
 
-class Occasion(Struct, frozen=True, omit_defaults=True):
-    """What a hook is told: where and when, and what is about to happen or has happened."""
+class HookInput(Struct, frozen=True, omit_defaults=True):
+    """What a hook gets: the moment, where it is, and what is about to happen or has happened."""
 
     moment: Moment
     session_id: str = ""
@@ -29,8 +29,8 @@ class Occasion(Struct, frozen=True, omit_defaults=True):
     ok: bool = True
 
 
-class Remark(Struct, frozen=True, omit_defaults=True):
-    """What hooks say, all together: a reason to deny, a word for the model, changed input."""
+class HookOutput(Struct, frozen=True, omit_defaults=True):
+    """What hooks return, all together: a reason to deny, a note for the model, changed input."""
 
     deny: str = ""
     word: str = ""
@@ -39,30 +39,30 @@ class Remark(Struct, frozen=True, omit_defaults=True):
 
 
 class Hooks(Protocol):
-    """Every hook that was set up."""
+    """All hooks of a session."""
 
-    def listens(self, moment: Moment) -> bool:
-        """Is there one for this moment? Where there is none, nobody waits."""
+    def handles(self, moment: Moment) -> bool:
+        """Whether there is a hook for this moment. If not, `run` is not called for it."""
         ...
 
-    async def hear(self, occasion: Occasion) -> Remark:
-        """Have them speak, in their order; each sees what those before it changed. Never raises."""
+    async def run(self, hook_input: HookInput) -> HookOutput:
+        """Run them in their order; each gets what those before it changed. Never raises."""
         ...
 
 
 class ChangeRecorder(Protocol):
-    """What is kept for one turn. Trouble is said in the `uncovered` of a change, never raised."""
+    """Records what one turn changes. Never raises: a change says what it lacks in `uncovered`."""
 
     async def before(self, call: ToolCall) -> None:
-        """Keep what stands there, before this call has its effect."""
+        """Record the state of the files before this call has its effect."""
         ...
 
     async def after(self, call: ToolCall) -> FilesChanged | None:
-        """What the call changed; None where nothing."""
+        """Return what the call changed; None if nothing."""
         ...
 
 
 class UndoStore(Protocol):
-    """Keeps what turns change, for a workspace."""
+    """Stores what turns change in a workspace, so that it can be undone."""
 
     def record_turn(self, session_id: str, turn: int) -> ChangeRecorder: ...
