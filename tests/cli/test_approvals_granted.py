@@ -73,10 +73,10 @@ def test_a_grant_is_taken_back_by_its_name_by_its_session_or_with_all(bridle: Pr
     first, second, third = (allowed(bridle, name) for name in ("one", "two", "three"))
     names = {one["session"]: one["id"] for one in grants(bridle)}
     done = bridle.run("approvals", "revoke", names[first], "--by", "bo")
-    assert (done.returncode, done.stdout) == (0, "taken back: shell(touch a.txt)\n")
+    assert (done.returncode, done.stdout) == (0, "revoked: shell(touch a.txt)\n")
     assert [one["by"] for one in data(bridle, first, "grant_revoked")] == ["bo"]
     assert (
-        "✗ a yes for the session was taken back by bo"
+        "✗ one approval for the session revoked by bo"
         in bridle.run("sessions", "show", first).stdout
     )
     bridle.run("approvals", "revoke", second)
@@ -99,7 +99,7 @@ def test_a_grant_of_a_session_that_somebody_holds_is_taken_back_there(bridle: Pr
         terminal.expect("First.")
         terminal.expect("❯ ")
         assert bridle.run("approvals", "revoke", "--all", "--by", "ada").returncode == 0
-        terminal.expect("taken back by ada")
+        terminal.expect("revoked by ada")
         terminal.expect("❯ ")
         terminal.type("go\n")
         terminal.expect("/N] ")

@@ -38,8 +38,8 @@ def test_a_task_is_a_line_when_it_begins_and_one_when_it_ends():
         (begun, "  ▸ task count the \\x1b[31mtests (session s2)"),
         (other, f"  ▸ task {'x' * 59}… by claude-code (session s2)"),
         (ChildEnded("1", "s2", "done", used), "  ✓ task done · $0.012 (session s2)"),
-        (ChildEnded("1", "s2", "budget"), "  ✗ task budget · $0.00 (session s2)"),
-        (ChildOf("s1", "1"), "  ↳ a task of session s1"),
+        (ChildEnded("1", "s2", "budget"), "  ✗ task stopped at a limit · $0.00 (session s2)"),
+        (ChildOf("s1", "1"), "  ↳ subagent of session s1"),
     ):
         assert notice_lines(event, PLAIN) == [line]
 

@@ -47,9 +47,9 @@ MANY = tuple(FileChange(f"{number}.py") for number in range(8))
             ModeChanged("ask", reason="the plan was agreed"),
             ["  ◆ Mode: ask (the plan was agreed)"],
         ),
-        (GrantRevoked("g", "ann"), ["  ✗ a yes for the session was taken back by ann"]),
-        (PromptWithdrawn(7, 2, "ann"), ["  ✗ a prompt that waited was taken back by ann"]),
-        (GrantRevoked(), ["  ✗ every yes for the session was taken back"]),
+        (GrantRevoked("g", "ann"), ["  ✗ one approval for the session revoked by ann"]),
+        (PromptWithdrawn(7, 2, "ann"), ["  ✗ a queued prompt was withdrawn by ann"]),
+        (GrantRevoked(), ["  ✗ all approvals for the session revoked"]),
     ],
 )
 def test_what_the_person_holds_in_hand_is_told_in_a_line(event: Event, lines: list[str]):
@@ -61,18 +61,18 @@ def test_what_the_person_holds_in_hand_is_told_in_a_line(event: Event, lines: li
     [
         (
             {"moment": "before_tool", "tool": "write", "deny": "no licence"},
-            "  ⚓ a hook (write) refused: no licence",
+            "  ⚑ a hook (write) refused: no licence",
         ),
         (
             {"moment": "after_tool", "tool": "shell", "deny": "bad"},
-            "  ⚓ a hook (shell) objects: bad",
+            "  ⚑ a hook (shell) objects: bad",
         ),
-        ({"moment": "before_turn", "word": "be brief"}, "  ⚓ a hook says: be brief"),
+        ({"moment": "before_turn", "word": "be brief"}, "  ⚑ a hook says: be brief"),
         (
             {"moment": "before_tool", "tool": "write", "arguments": {"path": "b"}},
-            '  ⚓ a hook (write) changed the arguments to {"path":"b"}',
+            '  ⚑ a hook (write) changed the arguments to {"path":"b"}',
         ),
-        ({"moment": "before_prompt", "prompt": "x"}, '  ⚓ a hook changed the prompt to "x"'),
+        ({"moment": "before_prompt", "prompt": "x"}, '  ⚑ a hook changed the prompt to "x"'),
     ],
 )
 def test_what_a_hook_did_is_told_in_a_line(detail: dict[str, Any], line: str):

@@ -107,6 +107,14 @@ def test_another_try_and_another_model_are_said():
     assert trace_line(changed, PLAIN, 99) == "  ! the command changed .env"
 
 
+def test_a_long_error_does_not_hide_when_the_request_is_retried():
+    error = "api.example.com answered 429: Number of requests has exceeded your rate limit"
+    retry = TraceEvent("retry", {"attempt": 2, "seconds": 12, "error": error})
+    lines = trace_line(retry, PLAIN, 60).split("\n")
+    assert all(len(line) <= 60 for line in lines)
+    assert " ".join(line.strip() for line in lines) == f"↻ {error}. Retrying in 12 s, attempt 2…"
+
+
 def test_a_record_is_written_as_it_stands_in_the_log():
     event = TextDelta("hé\x1b")
     line, digest = encode_line(7, "2026-01-01T00:00:00.000Z", encode_data(event), "before")

@@ -46,9 +46,9 @@ def test_every_milestone_of_an_old_log_is_told(bridle: Program):
         "■ parked: the turn waits for 1 answer",
         SHORTENED,
         "↶ taken back to #16 by ann; what was done in files and commands stays",
-        "⑂ forked from 20260201-080000-99887766bb at #20; that session goes its own way",
+        "⑂ forked from 20260201-080000-99887766bb at #20; the original is unchanged",
         "! the end of the log was torn: 7 bytes cut off",
-        "! a line after #22 was damaged (it is not a record) and is passed over",
+        "! a line after #22 was damaged (it is not a record) and is skipped",
     ]
     assert "tags     work, ci\n" in told.stdout
     page = bridle.run("sessions", "export", "old", "--format", "markdown").stdout

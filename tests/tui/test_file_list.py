@@ -88,6 +88,14 @@ def test_a_failed_command_says_its_exit_code_first_whatever_notes_follow_it():
     )
 
 
+def test_a_note_about_the_sandbox_does_not_hide_why_a_command_failed():
+    note = "[commands cannot read .env, because it holds credentials]"
+    text = f"[exit code 5]\nFAILED (failures=1)\n[exit code 1]\n{note}"
+    assert gist(ToolOutput("c1", text, is_error=True, name="shell")) == (
+        "exit code 1 · FAILED (failures=1) (2 lines)"
+    )
+
+
 def test_a_failed_command_shows_its_last_lines_and_unfolds_to_all_of_them():
     lines = [f"line {number}" for number in range(1, 3001)]
     result = "\n".join([*lines, "", "[exit code 3]"])

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from rich.cells import cell_len
 
 from bridle.cli.event_lines import answered_line, letter_line, notice_lines, trace_line
 from bridle.cli.style import Paint
@@ -115,3 +116,8 @@ def test_what_undo_does_not_cover_is_told_to_its_number():
     told = [one.text for one in files_notices(FilesChanged(1, "c", uncovered=names), is_named=True)]
     assert told[:3] == [f"undo does not cover it: {one}" for one in names[:3]]
     assert told[3:] == ["undo does not cover 2 more"]
+
+
+def test_the_mark_of_a_hook_takes_one_column_so_that_a_space_follows_it():
+    (notice,) = notices_of(TraceEvent("hook", {"moment": "before_tool", "deny": "no licence"}))
+    assert cell_len(notice.mark) == 1

@@ -187,10 +187,9 @@ def retry_line(retry: TraceEvent, event: Event, paint: Paint, width: int) -> str
 
 def _trace_line(notice: Notice, paint: Paint, width: int) -> str:
     mark = paint.red(notice.mark) if notice.tone == "bad" else paint.yellow(notice.mark)
-    if notice.mark != "!":
-        return f"  {mark} {paint.dim(cut(flat(notice.text), width - 4))}"
+    color = str if notice.mark == "!" else paint.dim
     lines = wrapped(flat(notice.text), max(20, width - 4)).split("\n")
-    return f"  {mark} " + "\n    ".join(lines)  # a warning is never cut
+    return f"  {mark} " + "\n    ".join(map(color, lines))  # never cut: the end may matter most
 
 
 def usage_line(metrics: ExecutionMetrics, steps: int = 0) -> str:

@@ -124,7 +124,7 @@ def _lines(one: Given, paint: Paint, width: int) -> Iterator[str]:
 @click.argument("name", metavar="[GRANT-OR-ID]", required=False)
 @click.option("--all", "every", is_flag=True, help="Every one, in all sessions.")
 @click.option("--by", metavar="NAME", help="Who takes it back. Default: your login name.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON array of what was taken back.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON array of what was revoked.")
 def revoke(name: str | None, every: bool, by: str | None, as_json: bool) -> None:
     """Take back what was allowed: one grant, or all that the session ID has.
 
@@ -146,7 +146,7 @@ def revoke(name: str | None, every: bool, by: str | None, as_json: bool) -> None
         tell_json([_named(one) for one in found])
         return
     for one in found:
-        tell(f"taken back: {one.grant.what or one.handle}")
+        tell(f"revoked: {one.grant.what or one.handle}")
     rules = [one.grant.rule for one in found if one.grant.rule]
     if rules:
         tell("what was written as a rule stays in your policy.yaml", "bridle config path")

@@ -53,6 +53,7 @@ _TEXT = (  # programs whose last line says no more than any other
     *("git diff", "git grep", "git log", "git show", "git stash", "git status"),
 )
 _SIZE = re.compile(r"  [\d.]+ [KMGT]?B$")  # behind the name of a file that is listed
+_ENDING = re.compile(r"\[(?:exit code|timed out after|ended by signal) ")
 _SEPARATORS = ("|", "|&", "||", "&&", ";", "&")
 _LIST_LENGTH, _ENTRY_LENGTH = 60, 40  # characters of a list of names, and of a name in it
 
@@ -68,6 +69,14 @@ ENDS_RETRY = (  # events after which it is clear whether retrying a request has 
     *(TextDelta, ThinkingDelta, ToolCallStarted, ToolCallReady, ResponseCompleted),
     *(ReplyDiscarded, TurnEnded),
 )
+_SUBAGENT_ENDS = {  # how a subagent ended, if its reason does not say so by itself
+    "budget": "stopped at a limit",
+    "interrupted": "stopped",
+    "max_tokens": "stopped: its reply was cut off",
+    "parked": "needs approval",
+    "stuck": "stopped: it made no progress",
+    "timeout": "stopped at its time limit",
+}
 _READING = ("read", "glob", "grep", "list")  # an agent may run these without asking
 _HOOKED = {"after_tool": "objects", "after_turn": "objects"}  # too late for a refusal
 
@@ -118,8 +127,10 @@ def gist(output: ToolOutput, command: str = "") -> str:
         said = [line for line in str(data.get("output", "")).splitlines() if line.strip()]
         if notes := lines[len(said) or 1 :]:
             return _command_gist(said, notes[0].strip("[]"), command, failed=output.is_error)
-    if output.name == "shell" and lines[-1].startswith("["):
-        return _command_gist(lines[:-1], lines[-1].strip("[]"), command, failed=output.is_error)
+    if output.name == "shell" and lines[-1].startswith("["):  # a failed call has no data
+        endings = (at for at in range(len(lines) - 1, -1, -1) if _ENDING.match(lines[at]))
+        end = next(endings, len(lines) - 1)
+        return _command_gist(lines[:end], lines[end].strip("[]"), command, failed=output.is_error)
     if output.name in _COUNTS and not output.is_error and isinstance(output.data, dict):
         key, noun, plural = _COUNTS[output.name]
         count = output.data.get(key)
@@ -237,7 +248,7 @@ def notices_of(event: Event, me: str = "me") -> tuple[Notice, ...]:
             return _repair_notices(event)
         case Forked():
             origin = f"forked from {event.session_id} at #{event.at}"
-            notice = Notice(f"{origin}; that session goes its own way", "⑂")
+            notice = Notice(f"{origin}; the original is unchanged", "⑂")
         case Compacted():
             notice = Notice(_compaction(event), "⇣")
         case TurnParked():
@@ -247,22 +258,23 @@ def notices_of(event: Event, me: str = "me") -> tuple[Notice, ...]:
             why = f" ({event.reason})" if event.reason else ""
             notice = Notice(f"Mode: {event.mode}{why}", "◆", "warn")
         case ChildOf():
-            notice = Notice(f"a task of session {event.parent}", "↳")
+            notice = Notice(f"subagent of session {event.parent}", "↳")
         case ChildEnded():
             mark = "✓" if event.reason == "done" else "✗"
             cost = cost_of(event.metrics)
-            notice = Notice(f"task {event.reason} · {cost} (session {event.session_id})", mark)
+            how = _SUBAGENT_ENDS.get(event.reason, event.reason)
+            notice = Notice(f"task {how} · {cost} (session {event.session_id})", mark)
         case Undone():
             files = f"{quantity(len(event.files), 'file')} put back: {_first_names(event.files)}"
             notice = Notice(f"turn {event.turn} was undone{by}: {files}", "↶", "warn")
         case GrantRevoked():
-            what = "a yes for the session was" if event.grant else "every yes for the session was"
-            notice = Notice(f"{what} taken back{by}", "✗")
+            what = "one approval" if event.grant else "all approvals"
+            notice = Notice(f"{what} for the session revoked{by}", "✗")
         case PromptWithdrawn():
-            notice = Notice(f"a prompt that waited was taken back{by}", "✗")
+            notice = Notice(f"a queued prompt was withdrawn{by}", "✗")
         case UnknownEvent():
             kind = str(event.data.get("type", ""))[:40] or "no name"
-            notice = Notice(f"a record of a kind that this version does not know: {kind}")
+            notice = Notice(f"a record that this version does not know: {kind}")
         case TraceEvent():
             return _trace_notices(event)
         case ReplyDiscarded():  # the row of the retry says why
@@ -365,7 +377,7 @@ def _hook_notices(detail: dict[str, Any]) -> tuple[Notice, ...]:
         return ()
     tool = f" ({detail['tool']})" if detail.get("tool") else ""
     tone: Tone = "bad" if deny else "dim"
-    return (Notice(f"a hook{tool} {'; '.join(parts)}", "⚓", tone),)
+    return (Notice(f"a hook{tool} {'; '.join(parts)}", "⚑", tone),)
 
 
 def _by(event: Event, me: str) -> str:
@@ -397,9 +409,9 @@ def _repair_notices(event: Repaired) -> tuple[Notice, ...]:
         texts.append(f"the end of the log was torn: {quantity(event.torn, 'byte')} cut off")
     for line in event.broken[:_LINES]:
         why = f" ({line.why})" if line.why else ""
-        texts.append(f"a line after #{line.after} was damaged{why} and is passed over")
+        texts.append(f"a line after #{line.after} was damaged{why} and is skipped")
     if len(event.broken) > _LINES:
         more = len(event.broken) - _LINES
         are = "is" if more == 1 else "are"
-        texts.append(f"and {quantity(more, 'more damaged line')} {are} passed over")
+        texts.append(f"and {quantity(more, 'more damaged line')} {are} skipped")
     return tuple(Notice(text, "!", "bad") for text in texts)
