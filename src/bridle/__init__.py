@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from bridle.messages import user as user
     from bridle.policy import Rule as Rule
     from bridle.policy import ToolPolicy as ToolPolicy
-    from bridle.protocols.hooks import HookInput as HookInput
-    from bridle.protocols.hooks import HookOutput as HookOutput
+    from bridle.protocols.hooks import HookEvent as HookEvent
+    from bridle.protocols.hooks import HookResult as HookResult
     from bridle.protocols.provider import Provider as Provider
     from bridle.protocols.provider import ProviderInfo as ProviderInfo
     from bridle.protocols.provider import Request as Request
@@ -96,7 +96,7 @@ _HOMES = {
     "events": ("ApprovalAsked",),
     "messages": ("File", "Image", "Message", "Text", "ToolCall", "ToolOutput", "user"),
     "policy": ("Rule", "ToolPolicy"),
-    "protocols.hooks": ("HookInput", "HookOutput"),
+    "protocols.hooks": ("HookEvent", "HookResult"),
     "protocols.provider": ("Provider", "ProviderInfo", "Request", "RequestConfig", "Response"),
     "protocols.session": ("Answer", "TurnResult"),
     "protocols.store": ("Record",),

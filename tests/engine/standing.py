@@ -4,7 +4,7 @@ They keep their promises; what they say is up to the test.
 """
 
 from bridle.events import FileChange, FilesChanged
-from bridle.protocols.hooks import HookOutput
+from bridle.protocols.hooks import HookResult
 
 
 class SaidHooks:
@@ -17,14 +17,14 @@ class SaidHooks:
     def handles(self, moment):
         return moment in self.said
 
-    async def run(self, hook_input):
-        self.heard.append(hook_input)
-        found = self.said[hook_input.moment]
+    async def run(self, event):
+        self.heard.append(event)
+        found = self.said[event.moment]
         if isinstance(found, list):
-            found = found.pop(0) if found else HookOutput()
+            found = found.pop(0) if found else HookResult()
         if isinstance(found, BaseException):
             raise found
-        return found(hook_input) if callable(found) else found
+        return found(event) if callable(found) else found
 
 
 class Ledger:

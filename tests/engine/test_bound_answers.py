@@ -16,7 +16,7 @@ from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.policy import MODES, Act, Decision, Facts, Rule, ToolPolicy, decide
-from bridle.protocols.hooks import HookOutput
+from bridle.protocols.hooks import HookResult
 from bridle.protocols.machine import Place
 from bridle.protocols.session import NO, YES, Answer
 from bridle.protocols.store import Record
@@ -256,8 +256,8 @@ paths = st.sampled_from(["free", "other", "secret", "out"])
 rules = st.builds(Rule, st.sampled_from(["allow", "ask", "deny"]), st.just("write"), paths)
 remarks = st.one_of(
     st.none(),
-    st.just(HookOutput(deny="no")),
-    st.builds(lambda path: HookOutput(arguments={"path": path}), paths),
+    st.just(HookResult(deny="no")),
+    st.builds(lambda path: HookResult(arguments={"path": path}), paths),
 )
 opinions = st.sampled_from(
     [None, "allowed", "requires_approval", "denied", "hm", Decision("allow")]

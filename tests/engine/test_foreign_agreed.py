@@ -6,7 +6,7 @@ from acting import Acting
 from bridle.agents.base import AgentResponse
 from bridle.errors import BudgetReached
 from bridle.events import ApprovalAsked, FilesChanged
-from bridle.protocols.hooks import HookOutput
+from bridle.protocols.hooks import HookResult
 from bridle.protocols.session import YES
 from bridle.providers.scripted import Scripted
 from bridle.runtime.assembly import build_engine
@@ -106,8 +106,8 @@ def test_what_a_hook_says_of_a_result_is_handed_to_the_agent_for_its_model(tmp_p
         return AgentResponse("done")
 
     @hook("after_tool", tool="shell")
-    def remark(hook_input):
-        return HookOutput(word="look again")
+    def remark(event):
+        return HookResult(word="look again")
 
     async def work():
         async with engine_in(tmp_path, agent=Acting(act), hooks=[remark]) as engine:

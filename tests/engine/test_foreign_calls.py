@@ -27,7 +27,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput
 from bridle.policy import parse_rule
-from bridle.protocols.hooks import HookOutput
+from bridle.protocols.hooks import HookResult
 from rig import events, results, run
 
 
@@ -262,8 +262,8 @@ def test_rules_and_modes_hold_for_what_only_the_agent_can_do(mode, rules, allowe
 
 def test_a_hook_changes_the_arguments_and_the_agent_is_told_to_make_that_call():
     hooks = SaidHooks(
-        before_tool=HookOutput(arguments={"command": "make safe"}),
-        after_tool=HookOutput(word="well done"),
+        before_tool=HookResult(arguments={"command": "make safe"}),
+        after_tool=HookResult(word="well done"),
     )
 
     async def work(session, can_use_tool):

@@ -3,7 +3,7 @@
 import pytest
 from acting import Acting
 
-from bridle import HookInput, HookOutput, hook
+from bridle import HookEvent, HookResult, hook
 from bridle.agents.base import AgentResponse
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAsked, CallIntended, ResponseCompleted, TraceEvent
@@ -84,8 +84,8 @@ def test_a_reply_in_claudes_words_is_asked_about_once(folder, name):
 
 def test_what_a_hook_changes_comes_back_in_the_agents_own_words(folder):
     @hook("before_tool")
-    def elsewhere(hook_input: HookInput) -> HookOutput:
-        return HookOutput(arguments={**hook_input.arguments, "path": "other.txt"})
+    def elsewhere(event: HookEvent) -> HookResult:
+        return HookResult(arguments={**event.arguments, "path": "other.txt"})
 
     call = ("Write", {"file_path": f"{folder}/a.txt", "content": "x"})
     found, _ = run(judged([call], folder, mode="edits", hooks=[elsewhere]))

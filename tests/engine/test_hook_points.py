@@ -18,7 +18,7 @@ from bridle.events import (
 )
 from bridle.messages import Image, Text, ToolCall
 from bridle.policy import Rule
-from bridle.protocols.hooks import HookInput, HookOutput
+from bridle.protocols.hooks import HookEvent, HookResult
 from bridle.protocols.session import YES
 from bridle.providers.scripted import Scripted
 from rig import Thing, call, events, make_engine, results, run
@@ -54,7 +54,7 @@ def traces(engine, session_id):
 
 
 def test_a_hook_before_a_tool_can_deny():
-    done, hooks = [], SaidHooks(before_tool=HookOutput(deny="not on a Friday"))
+    done, hooks = [], SaidHooks(before_tool=HookResult(deny="not on a Friday"))
     engine, found, _, _ = run(one_call(hooks, done))
     said = "not permitted: a hook said no: not on a Friday"
     assert results(engine, found) == [("call_1", said, True)]
@@ -65,7 +65,7 @@ def test_a_hook_before_a_tool_can_deny():
 
 
 @pytest.mark.parametrize(
-    "said", [RuntimeError("x"), None, "no", HookOutput(deny=7), HookOutput(arguments=7)]
+    "said", [RuntimeError("x"), None, "no", HookResult(deny=7), HookResult(arguments=7)]
 )
 def test_a_hook_that_fails_or_says_what_nobody_understands_has_denied(said):
     done, hooks = [], SaidHooks(before_tool=said)
@@ -76,10 +76,10 @@ def test_a_hook_that_fails_or_says_what_nobody_understands_has_denied(said):
 
 
 def test_a_hook_is_told_of_the_call_and_its_word_reaches_the_model():
-    done, hooks = [], SaidHooks(before_tool=HookOutput(word="mind the gap"))
+    done, hooks = [], SaidHooks(before_tool=HookResult(word="mind the gap"))
     engine, found, _, model = run(one_call(hooks, done))
     (told,) = hooks.heard
-    assert told == HookInput(
+    assert told == HookEvent(
         "before_tool", found, "/", 1, tool="thing", call_id="call_1", arguments={"what": "a"}
     )
     assert results(engine, found) == [("call_1", "done\n[a hook says: mind the gap]", False)]
@@ -95,7 +95,7 @@ def test_what_a_hook_changes_is_judged_again_recorded_and_shown():
         asked.append(question.call)
         return YES
 
-    done, hooks = [], SaidHooks(before_tool=HookOutput(arguments={"what": "b"}))
+    done, hooks = [], SaidHooks(before_tool=HookResult(arguments={"what": "b"}))
     work = one_call(hooks, done, mode="ask", approver=approver)
     engine, found, _, _ = run(work)
     changed = ToolCall("call_1", "thing", {"what": "b"})
@@ -120,7 +120,7 @@ def test_what_a_hook_changes_is_judged_again_recorded_and_shown():
 )
 def test_changed_arguments_pass_the_schema_and_the_rules_or_nothing_runs(changed, said):
     async def story():
-        done, hooks = [], SaidHooks(before_tool=HookOutput(arguments={"path": changed}))
+        done, hooks = [], SaidHooks(before_tool=HookResult(arguments={"path": changed}))
         thing = changing(done)
         paths = {"path": {"type": "string", "maxLength": 18}}
         thing.parameters = {"type": "object", "properties": paths}
@@ -139,14 +139,14 @@ def test_changed_arguments_pass_the_schema_and_the_rules_or_nothing_runs(changed
 def test_a_hook_that_keeps_what_it_was_given_cannot_alter_it_later():
     kept = []
 
-    def keeps(hook_input):
-        kept.append(hook_input.arguments)
-        return HookOutput(arguments={**hook_input.arguments, "what": "c"})
+    def keeps(event):
+        kept.append(event.arguments)
+        return HookResult(arguments={**event.arguments, "what": "c"})
 
-    def alters(hook_input):
+    def alters(event):
         for one in kept:
             one["what"] = "evil"
-        return HookOutput()
+        return HookResult()
 
     done, hooks = [], SaidHooks(before_tool=keeps, after_tool=alters)
     run(one_call(hooks, done))
@@ -155,14 +155,14 @@ def test_a_hook_that_keeps_what_it_was_given_cannot_alter_it_later():
 
 
 def test_a_denied_call_is_not_brought_before_the_hooks():
-    done, hooks = [], SaidHooks(before_tool=HookOutput(arguments={"what": "b"}))
+    done, hooks = [], SaidHooks(before_tool=HookResult(arguments={"what": "b"}))
     engine, found, _, _ = run(one_call(hooks, done, rules=(Rule("deny", "thing"),)))
     assert results(engine, found)[0][1] == "not permitted: a rule forbids it"
     assert (done, hooks.heard) == ([], [])
 
 
 def test_a_hook_after_a_tool_adds_a_word_and_can_object():
-    said = [HookOutput(word="well done"), HookOutput(deny="the linter complains")]
+    said = [HookResult(word="well done"), HookResult(deny="the linter complains")]
     done, hooks = [], SaidHooks(after_tool=said)
     replies = [call("thing", what="a"), call("thing", what="b"), "ok"]
 
@@ -181,7 +181,7 @@ def test_a_hook_after_a_tool_adds_a_word_and_can_object():
 
 
 def test_a_prompt_that_a_hook_refuses_leaves_no_trace():
-    hooks = SaidHooks(before_prompt=HookOutput(deny="no secrets in prompts"))
+    hooks = SaidHooks(before_prompt=HookResult(deny="no secrets in prompts"))
 
     async def story():
         async with make_engine(["ok"], hooks=hooks) as engine:
@@ -194,7 +194,7 @@ def test_a_prompt_that_a_hook_refuses_leaves_no_trace():
 
 
 def test_a_prompt_is_recorded_and_sent_as_the_hooks_leave_it():
-    hooks = SaidHooks(before_prompt=HookOutput(prompt="be brief: go", word="it is Monday"))
+    hooks = SaidHooks(before_prompt=HookResult(prompt="be brief: go", word="it is Monday"))
     picture = Image("image/png", "aGk=")
 
     async def story():
@@ -214,7 +214,7 @@ def test_a_prompt_is_recorded_and_sent_as_the_hooks_leave_it():
 
 
 def test_a_turn_that_a_hook_refuses_asks_no_model():
-    hooks = SaidHooks(before_turn=HookOutput(deny="after hours"), after_turn=HookOutput())
+    hooks = SaidHooks(before_turn=HookResult(deny="after hours"), after_turn=HookResult())
 
     async def story():
         model = Scripted(["ok"])
@@ -230,7 +230,7 @@ def test_a_turn_that_a_hook_refuses_asks_no_model():
 
 
 def test_hooks_around_a_turn_speak_to_the_model_and_hear_how_it_ended():
-    hooks = SaidHooks(before_turn=HookOutput(word="be kind"), after_turn=HookOutput(word="noted"))
+    hooks = SaidHooks(before_turn=HookResult(word="be kind"), after_turn=HookResult(word="noted"))
 
     async def story():
         model = Scripted(["ok"])
@@ -249,7 +249,7 @@ def test_hooks_around_a_turn_speak_to_the_model_and_hear_how_it_ended():
 
 def test_an_interrupted_turn_is_heard_and_a_parked_one_is_heard_when_it_ends():
     async def story():
-        begun, hooks = asyncio.Event(), SaidHooks(before_turn=HookOutput(), after_turn=HookOutput())
+        begun, hooks = asyncio.Event(), SaidHooks(before_turn=HookResult(), after_turn=HookResult())
 
         async def execute(arguments, context):
             begun.set()
@@ -275,9 +275,9 @@ def test_an_interrupted_turn_is_heard_and_a_parked_one_is_heard_when_it_ends():
 
 def test_an_interrupt_does_not_wait_for_a_hook_that_hears_the_end():
     async def story():
-        hearing, hooks = asyncio.Event(), SaidHooks(after_turn=HookOutput())
+        hearing, hooks = asyncio.Event(), SaidHooks(after_turn=HookResult())
 
-        async def wait_forever(hook_input):
+        async def wait_forever(event):
             hearing.set()
             await asyncio.Event().wait()
 
@@ -300,8 +300,8 @@ def test_questions_wait_for_the_hooks_of_their_own_call():
         seen.append((asked.call.arguments["what"], asked.group))
         return YES
 
-    def change(hook_input):
-        return HookOutput(arguments={"what": hook_input.arguments["what"] * 2})
+    def change(event):
+        return HookResult(arguments={"what": event.arguments["what"] * 2})
 
     async def story():
         done = []
@@ -327,7 +327,7 @@ def test_a_secret_in_a_long_word_is_taken_out_before_the_word_is_cut(moment):
         if secret[:40] in (cut := note("x", "a" * size + secret + "b" * 20_000))
         and secret not in cut
     )
-    hooks = SaidHooks(**{moment: HookOutput(word="a" * length + secret + "b" * 20_000)})
+    hooks = SaidHooks(**{moment: HookResult(word="a" * length + secret + "b" * 20_000)})
     engine, found, _, model = run(one_call(hooks, [], secrets=(secret,)))
     assert hooks.heard
     assert secret[:40] not in repr(model.requests)
@@ -339,12 +339,12 @@ def test_a_finished_call_keeps_its_result_when_the_hooks_after_it_are_cut_off():
         done, begun = [], asyncio.Event()
 
         class Slow(SaidHooks):
-            async def run(self, hook_input):
+            async def run(self, event):
                 begun.set()
                 await asyncio.Event().wait()
 
         replies = [call("thing", what="a"), "ok"]
-        hooks = Slow(after_tool=HookOutput())
+        hooks = Slow(after_tool=HookResult())
         async with make_engine(replies, changing(done), hooks=hooks, mode="auto") as engine:
             session = await engine.session()
             await session.send("go")

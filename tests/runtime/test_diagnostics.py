@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bridle import HookInput, HookOutput, hook
+from bridle import HookEvent, HookResult, hook
 from bridle.config.diagnostics import Check, parse_check, parse_diagnostics
 from bridle.config.folder import load_diagnostics
 from bridle.config.trust import Trust
@@ -158,8 +158,8 @@ def test_one_that_never_ends_is_ended(tmp_path):
     check = parse_check("sleep 600", "here")
     voice = Diagnostics([check], workspace, seconds=0.2)
     voice._decide = allowed
-    said = run(voice.speak(HookInput("after_tool", tool="write", arguments={"path": "a.py"})))
-    assert said == HookOutput(word="diagnostics: `sleep 600` did not end within 0.2 seconds")
+    said = run(voice.speak(HookEvent("after_tool", tool="write", arguments={"path": "a.py"})))
+    assert said == HookResult(word="diagnostics: `sleep 600` did not end within 0.2 seconds")
 
 
 async def allowed(line):
@@ -175,8 +175,8 @@ def test_a_program_that_there_is_not_is_said_so(tmp_path):
 
 def test_hooks_of_ones_own_are_still_heard(tmp_path):
     @hook("after_tool")
-    def mine(hook_input):
-        return HookOutput(word="mine")
+    def mine(event):
+        return HookResult(word="mine")
 
     [output], _ = run(edited(tmp_path, [LINT], write(), hooks=mine))
     assert "mine" in output.text and "F401" in output.text

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridle import HookInput, HookOutput, hook
+from bridle import HookEvent, HookResult, hook
 from bridle.config.hooks import parse_hooks
 from bridle.errors import ConfigError, HookDenied
 from bridle.events import ToolResultEvent, TraceEvent
@@ -19,15 +19,15 @@ from bridle.runtime.hooks import MOMENTS, Hook, InOrder, as_hooks
 from bridle.stores.memory import MemoryStore
 from rig import call, run
 
-WRITE = HookInput("before_tool", tool="write", arguments={"path": "a"})
+WRITE = HookEvent("before_tool", tool="write", arguments={"path": "a"})
 
 
-def heard(given, hook_input=WRITE):
-    return run(as_hooks(given, "/").run(hook_input))
+def heard(given, event=WRITE):
+    return run(as_hooks(given, "/").run(event))
 
 
 def say(remark):
-    return lambda hook_input: remark
+    return lambda event: remark
 
 
 async def written(root, hooks, **options):
@@ -53,19 +53,19 @@ def test_an_object_hears_the_moments_that_it_has_methods_for():
     class Careful:
         tool = ["write", "ed*"]
 
-        def before_tool(self, hook_input):
-            return HookOutput(deny=f"no {hook_input.tool}")
+        def before_tool(self, event):
+            return HookResult(deny=f"no {event.tool}")
 
-        async def after_turn(self, hook_input):
-            return HookOutput(word="bye")
+        async def after_turn(self, event):
+            return HookResult(word="bye")
 
     hooks = as_hooks([Careful()], "/")
     found = [moment for moment in MOMENTS if hooks.handles(moment)]
     assert found == ["before_tool", "after_turn"]
-    assert heard([Careful()]) == HookOutput(deny="no write")
-    assert heard([Careful()], HookInput("before_tool", tool="edit")) == HookOutput(deny="no edit")
-    assert heard([Careful()], HookInput("before_tool", tool="read")) == HookOutput()
-    assert heard([Careful()], HookInput("after_turn")) == HookOutput(word="bye")
+    assert heard([Careful()]) == HookResult(deny="no write")
+    assert heard([Careful()], HookEvent("before_tool", tool="edit")) == HookResult(deny="no edit")
+    assert heard([Careful()], HookEvent("before_tool", tool="read")) == HookResult()
+    assert heard([Careful()], HookEvent("after_turn")) == HookResult(word="bye")
 
 
 def test_somebody_s_own_hooks_are_used_as_they_are_and_can_stand_among_others():
@@ -73,14 +73,14 @@ def test_somebody_s_own_hooks_are_used_as_they_are_and_can_stand_among_others():
         def handles(self, moment):
             return moment == "before_tool"
 
-        async def run(self, hook_input):
-            return HookOutput(word=f"own saw {hook_input.arguments}")
+        async def run(self, event):
+            return HookResult(word=f"own saw {event.arguments}")
 
     own = Own()
     assert as_hooks(own, "/") is own
     assert as_hooks([own], "/") is own
-    changes = hook("before_tool")(say(HookOutput(arguments={"path": "b"})))
-    assert heard([changes, own]) == HookOutput(
+    changes = hook("before_tool")(say(HookResult(arguments={"path": "b"})))
+    assert heard([changes, own]) == HookResult(
         word="own saw {'path': 'b'}", arguments={"path": "b"}
     )
 
@@ -110,38 +110,38 @@ def test_a_moment_that_there_is_not_is_refused():
 def test_each_sees_what_those_before_it_changed_and_words_add_up():
     seen = []
 
-    async def first(hook_input):
-        seen.append(hook_input.arguments)
-        return HookOutput(word="one", arguments={"path": "b"})
+    async def first(event):
+        seen.append(event.arguments)
+        return HookResult(word="one", arguments={"path": "b"})
 
-    def second(hook_input):
-        seen.append(hook_input.arguments)
-        return HookOutput(word="two")
+    def second(event):
+        seen.append(event.arguments)
+        return HookResult(word="two")
 
     found = heard([first, second])
-    assert found == HookOutput(word="one\ntwo", arguments={"path": "b"})
+    assert found == HookResult(word="one\ntwo", arguments={"path": "b"})
     assert seen == [{"path": "a"}, {"path": "b"}]
 
 
 def test_a_prompt_can_be_changed_before_it_is_sent_and_nothing_else_at_that_moment():
     found = heard(
-        [say(HookOutput(prompt="b", arguments={"x": 1})), lambda it: HookOutput(word=it.prompt)],
-        HookInput("before_prompt", prompt="a"),
+        [say(HookResult(prompt="b", arguments={"x": 1})), lambda it: HookResult(word=it.prompt)],
+        HookEvent("before_prompt", prompt="a"),
     )
-    assert found == HookOutput(word="b", prompt="b")
-    assert heard([say(HookOutput(prompt="b"))]) == HookOutput()
+    assert found == HookResult(word="b", prompt="b")
+    assert heard([say(HookResult(prompt="b"))]) == HookResult()
 
 
 def test_the_first_deny_beforehand_ends_it_and_afterwards_all_are_heard():
     asked = []
 
-    def later(hook_input):
-        asked.append(hook_input.moment)
-        return HookOutput(deny="second")
+    def later(event):
+        asked.append(event.moment)
+        return HookResult(deny="second")
 
-    no = say(HookOutput(deny="first"))
-    assert heard([no, later]) == HookOutput(deny="first")
-    assert heard([no, later], HookInput("after_tool", tool="write")) == HookOutput(
+    no = say(HookResult(deny="first"))
+    assert heard([no, later]) == HookResult(deny="first")
+    assert heard([no, later], HookEvent("after_tool", tool="write")) == HookResult(
         deny="first; second"
     )
     assert asked == ["after_tool"]
@@ -150,29 +150,29 @@ def test_the_first_deny_beforehand_ends_it_and_afterwards_all_are_heard():
 def test_what_a_hook_alters_in_place_is_nobody_else_s():
     kept = []
 
-    def keeps(hook_input):
-        hook_input.arguments["path"] = "evil"
+    def keeps(event):
+        event.arguments["path"] = "evil"
         kept.append({"path": "b"})
-        return HookOutput(arguments=kept[0])
+        return HookResult(arguments=kept[0])
 
-    def alters(hook_input):
+    def alters(event):
         kept[0]["path"] = "evil"
-        return HookOutput(word=hook_input.arguments["path"])
+        return HookResult(word=event.arguments["path"])
 
-    plain = hook("before_tool")(lambda hook_input: hook_input.arguments.clear())
-    assert heard([plain, lambda it: HookOutput(word=it.arguments["path"])]) == HookOutput(word="a")
-    assert heard([keeps, alters]) == HookOutput(word="b", arguments={"path": "b"})
+    plain = hook("before_tool")(lambda event: event.arguments.clear())
+    assert heard([plain, lambda it: HookResult(word=it.arguments["path"])]) == HookResult(word="a")
+    assert heard([keeps, alters]) == HookResult(word="b", arguments={"path": "b"})
 
 
-def breaks(hook_input):
+def breaks(event):
     raise RuntimeError("oops")
 
 
-async def leaves(hook_input):
+async def leaves(event):
     raise SystemExit(3)
 
 
-async def never(hook_input):
+async def never(event):
     await asyncio.Event().wait()
 
 
@@ -183,23 +183,23 @@ async def never(hook_input):
         (leaves, "the hook leaves broke: it raised SystemExit"),
         (Hook(never, seconds=0.01), "the hook never broke: it did not end within 0.01 seconds"),
         (say("no"), "broke: it said what nobody understands: str"),
-        (say(HookOutput(deny=7)), "broke: it said what nobody understands: HookOutput"),
-        (say(HookOutput(arguments=[])), "broke: it said what nobody understands: HookOutput"),
-        (say(HookOutput(arguments={"x": threading.Lock()})), "cannot pickle"),
+        (say(HookResult(deny=7)), "broke: it said what nobody understands: HookResult"),
+        (say(HookResult(arguments=[])), "broke: it said what nobody understands: HookResult"),
+        (say(HookResult(arguments={"x": threading.Lock()})), "cannot pickle"),
     ],
 )
 def test_one_that_breaks_has_denied_beforehand_and_afterwards_it_is_said(broken, why):
     before = heard([broken])
     assert why in before.deny
-    assert before == HookOutput(deny=before.deny)
-    after = heard([broken], HookInput("after_tool", tool="write"))
-    assert after == HookOutput(word=before.deny)
+    assert before == HookResult(deny=before.deny)
+    after = heard([broken], HookEvent("after_tool", tool="write"))
+    assert after == HookResult(word=before.deny)
 
 
 def test_one_that_hangs_in_a_thread_or_does_not_let_go_has_denied():
     over = threading.Event()
 
-    async def stubborn(hook_input):
+    async def stubborn(event):
         while not over.is_set():
             try:
                 await asyncio.sleep(0.001)
@@ -207,7 +207,7 @@ def test_one_that_hangs_in_a_thread_or_does_not_let_go_has_denied():
                 continue
 
     async def story():
-        hangs = Hook(lambda hook_input: over.wait(30), seconds=0.01)
+        hangs = Hook(lambda event: over.wait(30), seconds=0.01)
         said = [
             await as_hooks([one], "/").run(WRITE) for one in (hangs, Hook(stubborn, seconds=0.01))
         ]
@@ -222,7 +222,7 @@ def test_one_that_hangs_in_a_thread_or_does_not_let_go_has_denied():
 def test_a_turn_that_is_interrupted_while_a_hook_thinks_ends_at_once(tmp_path):
     begun = asyncio.Event()
 
-    async def thinks(hook_input):
+    async def thinks(event):
         begun.set()
         await asyncio.Event().wait()
 
@@ -242,18 +242,18 @@ def test_a_turn_that_is_interrupted_while_a_hook_thinks_ends_at_once(tmp_path):
 
 
 def test_in_an_engine_a_hook_denies_changes_and_adds_a_word(tmp_path):
-    no = hook("before_tool", tool="write")(say(HookOutput(deny="not today")))
+    no = hook("before_tool", tool="write")(say(HookResult(deny="not today")))
     ((output,), traces) = run(written(tmp_path, [no]))
     assert (output.text, output.is_error) == ("not permitted: a hook said no: not today", True)
     assert not (tmp_path / "a.txt").exists()
     assert traces[0]["deny"] == "not today"
 
     class Signs:
-        def before_tool(self, hook_input):
-            return HookOutput(arguments={**hook_input.arguments, "content": "signed"})
+        def before_tool(self, event):
+            return HookResult(arguments={**event.arguments, "content": "signed"})
 
-        def after_tool(self, hook_input):
-            return HookOutput(word=f"{hook_input.tool} went {'well' if hook_input.ok else 'wrong'}")
+        def after_tool(self, event):
+            return HookResult(word=f"{event.tool} went {'well' if event.ok else 'wrong'}")
 
     ((output,), _) = run(written(tmp_path, Signs()))
     assert (tmp_path / "a.txt").read_text() == "signed"
@@ -261,13 +261,13 @@ def test_in_an_engine_a_hook_denies_changes_and_adds_a_word(tmp_path):
 
 
 def test_a_prompt_is_refused_before_it_is_recorded(tmp_path):
-    no = hook("before_prompt")(say(HookOutput(deny="not now")))
+    no = hook("before_prompt")(say(HookResult(deny="not now")))
     with pytest.raises(HookDenied, match="not now"):
         run(written(tmp_path, [no]))
 
 
 REMARKS = st.builds(
-    HookOutput,
+    HookResult,
     word=st.sampled_from(["", "allowed", "the gate says yes"]),
     arguments=st.sampled_from([None, {}, {"path": "a.txt", "content": "y"}, {"path": "b.txt"}]),
 )
@@ -303,7 +303,7 @@ def test_the_guide_s_functions_do_what_it_says(tmp_path, monkeypatch):
     monkeypatch.setenv("BRIDLE_STATE", str(tmp_path))
     names = {}
     exec(guide("python"), names)  # the page's own code, word for word
-    shell = HookInput("before_tool", tool="shell", arguments={"command": "make deploy"})
+    shell = HookEvent("before_tool", tool="shell", arguments={"command": "make deploy"})
     hooks = [names["office_hours"], names["Audit"]()]
-    assert heard(hooks, shell) == HookOutput(deny="deployments go through the pipeline")
-    assert heard(hooks, HookInput("after_tool", tool="write")).word.endswith("by Ann")
+    assert heard(hooks, shell) == HookResult(deny="deployments go through the pipeline")
+    assert heard(hooks, HookEvent("after_tool", tool="write")).word.endswith("by Ann")

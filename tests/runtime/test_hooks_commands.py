@@ -12,27 +12,25 @@ import pytest
 
 from bridle.config.hooks import CommandLine
 from bridle.events import ToolResultEvent
-from bridle.protocols.hooks import HookInput, HookOutput
+from bridle.protocols.hooks import HookEvent, HookResult
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.runtime.hooks import as_hooks
 from bridle.stores.memory import MemoryStore
 from rig import call, run
 
-WRITE = HookInput("before_tool", "s1", "/w", 3, tool="write", arguments={"path": "ä.txt"})
-AFTER = HookInput("after_tool", "s1", "/w", 3, tool="write", result="done", ok=False)
+WRITE = HookEvent("before_tool", "s1", "/w", 3, tool="write", arguments={"path": "ä.txt"})
+AFTER = HookEvent("after_tool", "s1", "/w", 3, tool="write", result="done", ok=False)
 
 
-def heard(root, command, hook_input=WRITE, seconds=10.0):
+def heard(root, command, event=WRITE, seconds=10.0):
     """What that command says as a hook of a file in that folder, for a workspace elsewhere."""
-    line = CommandLine(
-        (hook_input.moment,), command, seconds=seconds, origin=f"{root}/hooks.yaml:1"
-    )
-    return run(as_hooks([line], f"{root}/ws").run(hook_input))
+    line = CommandLine((event.moment,), command, seconds=seconds, origin=f"{root}/hooks.yaml:1")
+    return run(as_hooks([line], f"{root}/ws").run(event))
 
 
 def test_it_is_told_everything_on_standard_input_and_runs_beside_its_file(tmp_path):
-    assert heard(tmp_path, "cat > told.json; pwd > where; printf hi > out.txt") == HookOutput()
+    assert heard(tmp_path, "cat > told.json; pwd > where; printf hi > out.txt") == HookResult()
     assert json.loads((tmp_path / "told.json").read_text()) == {
         "moment": "before_tool",
         "session_id": "s1",
@@ -52,20 +50,20 @@ def test_words_are_run_as_they_are_and_a_string_by_the_shell(tmp_path):
     script = tmp_path / "my check"
     script.write_text('#!/bin/sh\nprintf "%s|" "$@" > words\n')
     script.chmod(0o700)
-    assert heard(tmp_path, ("./my check", "$HOME", "a b", "*")) == HookOutput()
+    assert heard(tmp_path, ("./my check", "$HOME", "a b", "*")) == HookResult()
     assert (tmp_path / "words").read_text() == "$HOME|a b|*|"
-    assert heard(tmp_path, 'test -n "$HOME" && exit 2') == HookOutput(deny="it gave no reason")
+    assert heard(tmp_path, 'test -n "$HOME" && exit 2') == HookResult(deny="it gave no reason")
 
 
 @pytest.mark.parametrize(
     ("printed", "said"),
     [
-        ("", HookOutput()),
-        (" \n", HookOutput()),
-        ('{"word": "mind the gap"}', HookOutput(word="mind the gap")),
-        ('  {"deny": "no"}\n', HookOutput(deny="no")),
-        ('{"arguments": {"path": "b"}}', HookOutput(arguments={"path": "b"})),
-        ('{"prompt": "x", "word": null}', HookOutput()),
+        ("", HookResult()),
+        (" \n", HookResult()),
+        ('{"word": "mind the gap"}', HookResult(word="mind the gap")),
+        ('  {"deny": "no"}\n', HookResult(deny="no")),
+        ('{"arguments": {"path": "b"}}', HookResult(arguments={"path": "b"})),
+        ('{"prompt": "x", "word": null}', HookResult()),
     ],
 )
 def test_a_json_object_is_heard(tmp_path, printed, said):
@@ -91,14 +89,14 @@ def test_what_may_have_been_meant_as_a_no_is_one_beforehand(tmp_path, printed):
     (tmp_path / "says").write_text(printed)
     said = heard(tmp_path, "cat says")
     assert "the hook `cat says` broke: it printed" in said.deny
-    assert said == HookOutput(deny=said.deny)
-    assert heard(tmp_path, "cat says >&2") == HookOutput()
+    assert said == HookResult(deny=said.deny)
+    assert heard(tmp_path, "cat says >&2") == HookResult()
 
 
 @pytest.mark.parametrize("printed", ["all is well", "[1, 2]", '{"status": "ok"}'])
 def test_afterwards_other_output_is_not_heard(tmp_path, printed):
     (tmp_path / "says").write_text(printed)
-    assert heard(tmp_path, "cat says", AFTER) == HookOutput()
+    assert heard(tmp_path, "cat says", AFTER) == HookResult()
 
 
 @pytest.mark.parametrize(
@@ -119,15 +117,15 @@ def test_afterwards_other_output_is_not_heard(tmp_path, printed):
 def test_one_that_breaks_has_denied_beforehand_and_afterwards_it_is_said(tmp_path, command, why):
     before = heard(tmp_path, command)
     assert why in before.deny
-    assert before == HookOutput(deny=before.deny)
-    assert heard(tmp_path, command, AFTER) == HookOutput(word=before.deny)
+    assert before == HookResult(deny=before.deny)
+    assert heard(tmp_path, command, AFTER) == HookResult(word=before.deny)
 
 
 def test_a_deny_has_the_first_lines_of_standard_error_as_its_reason(tmp_path):
     many = "seq 1 100 >&2; exit 2"
-    assert heard(tmp_path, many) == HookOutput(deny="1\n2\n3\n4\n5")
+    assert heard(tmp_path, many) == HookResult(deny="1\n2\n3\n4\n5")
     sly = "printf 'no\\033[2J way\\n' >&2; echo '{\"word\": \"yes\"}'; exit 2"
-    assert heard(tmp_path, sly, AFTER) == HookOutput(deny="no\\x1b[2J way")
+    assert heard(tmp_path, sly, AFTER) == HookResult(deny="no\\x1b[2J way")
 
 
 def is_there(pid):
@@ -156,7 +154,7 @@ BEGUN = "while [ ! -e daemon ]; do sleep 0.01; done"
 
 def test_one_that_hangs_has_denied(tmp_path):
     said = heard(tmp_path, "sleep 100 & exec sleep 100", seconds=0.1)
-    assert said == HookOutput(deny=said.deny)
+    assert said == HookResult(deny=said.deny)
     assert said.deny.endswith("broke: it did not end within 0.1 seconds")
 
 
@@ -177,7 +175,7 @@ def test_one_that_is_interrupted_is_ended_with_everybody_that_it_started(tmp_pat
 
 
 def test_what_it_leaves_behind_is_ended_when_it_has_ended(tmp_path):
-    assert heard(tmp_path, f"{DAEMON} {BEGUN}") == HookOutput()
+    assert heard(tmp_path, f"{DAEMON} {BEGUN}") == HookResult()
     assert gone(int((tmp_path / "daemon").read_text()))
 
 
@@ -192,8 +190,8 @@ def test_it_knows_no_key_and_little_else_of_our_environment(tmp_path, monkeypatc
 
 
 def test_a_very_long_result_is_cut_for_it(tmp_path):
-    hook_input = HookInput("after_tool", tool="read", result="x" * 3_000_000)
-    assert heard(tmp_path, "wc -c > size", hook_input) == HookOutput()
+    event = HookEvent("after_tool", tool="read", result="x" * 3_000_000)
+    assert heard(tmp_path, "wc -c > size", event) == HookResult()
     assert int((tmp_path / "size").read_text()) < 1_010_000
 
 
@@ -220,10 +218,10 @@ def test_in_an_engine_a_command_denies_a_call_by_its_name(tmp_path):
 def test_a_hook_ends_with_a_bridle_that_is_killed(tmp_path):
     program = (
         "import asyncio\nfrom bridle.config.hooks import CommandLine\n"
-        "from bridle.protocols.hooks import HookInput\nfrom bridle.runtime.hooks import as_hooks\n"
+        "from bridle.protocols.hooks import HookEvent\nfrom bridle.runtime.hooks import as_hooks\n"
         "line = CommandLine(('before_turn',), 'echo $$ > me.new; mv me.new me; exec sleep 100', "
         "origin='hooks.yaml:1')\n"
-        "asyncio.run(as_hooks([line], 'ws').run(HookInput('before_turn')))\n"
+        "asyncio.run(as_hooks([line], 'ws').run(HookEvent('before_turn')))\n"
     )
     bridle = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=os.environ)
     while not (tmp_path / "me").exists():

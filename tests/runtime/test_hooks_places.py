@@ -7,11 +7,11 @@ import pytest
 
 from bridle.config.hooks import CommandLine
 from bridle.errors import ConfigError
-from bridle.protocols.hooks import HookInput, HookOutput
+from bridle.protocols.hooks import HookEvent, HookResult
 from bridle.runtime.hooks import as_hooks
 from rig import run
 
-BEFORE = HookInput("before_turn")
+BEFORE = HookEvent("before_turn")
 
 
 def script(path: Path, text: str = "exit 0") -> Path:
@@ -87,7 +87,7 @@ def test_a_script_beside_the_file_of_hooks_is_run(root, origin, command):
     words = [command] if isinstance(command, str) else command
     words = tuple(one.replace("ROOT", str(root)) for one in words)
     found = hooks(root, words[0] if isinstance(command, str) else words, origin)
-    assert run(found.run(BEFORE)) == HookOutput()
+    assert run(found.run(BEFORE)) == HookResult()
 
 
 def test_a_file_that_comes_later_is_seen_before_it_runs(root):
@@ -113,4 +113,4 @@ def test_a_program_of_the_workspace_is_not_found_by_its_name(root, monkeypatch):
 
 def test_one_that_is_from_no_file_runs_where_nothing_lies(root):
     line = CommandLine(("before_turn",), 'test "$PWD" = / && exit 2')
-    assert run(as_hooks([line], str(root)).run(BEFORE)) == HookOutput(deny="it gave no reason")
+    assert run(as_hooks([line], str(root)).run(BEFORE)) == HookResult(deny="it gave no reason")

@@ -5,7 +5,7 @@ The loop, another agent, a dry run, the judgement of past calls and a project's 
 
 import pytest
 
-from bridle import HookInput
+from bridle import HookEvent
 from bridle.agents.base import AgentResponse
 from bridle.engine.redaction import MARK
 from bridle.events import ApprovalAsked, CallIntended, ToolResultEvent
@@ -209,7 +209,7 @@ def test_a_linter_is_judged_like_the_shell(folder, rules, command):
         machine=local.machine,
         sandbox=local.sandbox,
     )
-    edit = HookInput("after_tool", tool="write", arguments={"path": "a.txt"})
+    edit = HookEvent("after_tool", tool="write", arguments={"path": "a.txt"})
     said = run(linter.speak(edit)).word
     table = [("shell", {"command": command})]
     ((verdict, reason, _),) = foreseen(folder, table, rules=rules, mode="edits")

@@ -2,7 +2,7 @@
 
 If nothing is set up, none of this is loaded and no call waits for it. None of it lifts a deny:
 hooks and the policy engine are asked only if the gate has not denied, and only a person answers a
-guard. A hook is somebody else's code: one that raises, or returns anything but a `HookOutput`, has
+guard. A hook is somebody else's code: one that raises, or returns anything but a `HookResult`, has
 denied.
 """
 
@@ -20,7 +20,7 @@ from bridle.errors import HookDenied
 from bridle.events import Event, FilesChanged, TraceEvent
 from bridle.messages import Part, Text, ToolCall
 from bridle.policy import Decision, Mode, Verdict
-from bridle.protocols.hooks import HookInput, HookOutput, Hooks, Moment
+from bridle.protocols.hooks import HookEvent, HookResult, Hooks, Moment
 from bridle.protocols.tool import Tool
 from bridle.workspace.fs import is_set_aside
 from bridle.workspace.sensitive_paths import protection_of
@@ -37,7 +37,7 @@ _WORDS: dict[str, Verdict] = {"allowed": "allow", "requires_approval": "ask", "d
 _VERDICTS: dict[str, Verdict] = {verdict: verdict for verdict in _WORDS.values()}
 _MAX_NOTE = 10_000  # characters of a note for the model
 _MAX_FILES = 5  # files that a note names
-_NO_OUTPUT = HookOutput()
+_NO_OUTPUT = HookResult()
 
 
 class CallMiddleware:
@@ -59,18 +59,18 @@ class CallMiddleware:
         hooks = self._parts.hooks
         return hooks is not None and hooks.handles(moment)
 
-    async def run_hooks(self, moment: Moment, **details: Any) -> HookOutput:
+    async def run_hooks(self, moment: Moment, **details: Any) -> HookResult:
         """Run the hooks for this moment, and record what they say."""
         if (hooks := self._parts.hooks) is None or not hooks.handles(moment):
             return _NO_OUTPUT
         details.setdefault("cwd", self._parts.workspace.root)
-        hook_input = HookInput(moment, self._session_id, turn=self._turn, **details)
-        output = await run_hooks(hooks, hook_input, self._parts.redactor)
-        if (trace := hook_trace(hook_input, output)) is not None:
+        event = HookEvent(moment, self._session_id, turn=self._turn, **details)
+        output = await run_hooks(hooks, event, self._parts.redactor)
+        if (trace := hook_trace(event, output)) is not None:
             self._emit(trace)
         return output
 
-    async def before_call(self, judged: "JudgedCall") -> HookOutput:
+    async def before_call(self, judged: "JudgedCall") -> HookResult:
         """Run the hooks before a call that the gate has not denied."""
         call = judged.call
         return await self.run_hooks(
@@ -81,7 +81,7 @@ class CallMiddleware:
             arguments=deepcopy(call.arguments),  # a hook must not alter what was judged
         )
 
-    async def after_call(self, judged: "JudgedCall", text: str, ok: bool) -> HookOutput:
+    async def after_call(self, judged: "JudgedCall", text: str, ok: bool) -> HookResult:
         """Run the hooks after a call, with its result."""
         call = judged.call
         return await self.run_hooks(
@@ -221,34 +221,32 @@ def hook_note(text: str) -> str:
     return note("a hook says", text) if text.strip() else ""
 
 
-async def run_hooks(
-    hooks: Hooks, hook_input: HookInput, redactor: Redactor | None = None
-) -> HookOutput:
+async def run_hooks(hooks: Hooks, event: HookEvent, redactor: Redactor | None = None) -> HookResult:
     """Run hooks and return what they say, with secrets taken out. One that breaks has denied."""
-    output = await _run_safely(hooks, hook_input)
+    output = await _run_safely(hooks, event)
     if redactor is None or not (output.deny or output.word):
         return output
     return replace(output, deny=redactor.text(output.deny), word=redactor.text(output.word))
 
 
-async def _run_safely(hooks: Hooks, hook_input: HookInput) -> HookOutput:
+async def _run_safely(hooks: Hooks, event: HookEvent) -> HookResult:
     try:
-        output: Any = await hooks.run(hook_input)
+        output: Any = await hooks.run(event)
     except Exception as error:  # somebody else's code, in front of an effect
         log.debug("a hook broke", exc_info=True)
-        return HookOutput(deny=f"a hook broke: {error!r}")
-    return output if _is_valid(output) else HookOutput(deny="a hook said what nobody understands")
+        return HookResult(deny=f"a hook broke: {error!r}")
+    return output if _is_valid(output) else HookResult(deny="a hook said what nobody understands")
 
 
 def _is_valid(output: object) -> bool:
-    if not isinstance(output, HookOutput):
+    if not isinstance(output, HookResult):
         return False
     texts = isinstance(output.deny, str) and isinstance(output.word, str)
     prompt = output.prompt is None or isinstance(output.prompt, str)
     return texts and prompt and (output.arguments is None or isinstance(output.arguments, dict))
 
 
-def hook_trace(hook_input: HookInput, output: HookOutput) -> TraceEvent | None:
+def hook_trace(event: HookEvent, output: HookResult) -> TraceEvent | None:
     """Return what hooks said as an event for the log, or None if they said nothing."""
     said = {
         "deny": output.deny,
@@ -259,15 +257,15 @@ def hook_trace(hook_input: HookInput, output: HookOutput) -> TraceEvent | None:
     said = {key: deepcopy(value) for key, value in said.items() if value not in ("", None)}
     if not said:
         return None
-    about = {"moment": hook_input.moment, "callId": hook_input.call_id, "tool": hook_input.tool}
+    about = {"moment": event.moment, "callId": event.call_id, "tool": event.tool}
     return TraceEvent("hook", {key: value for key, value in about.items() if value} | said)
 
 
 async def apply_prompt_hooks(
-    hooks: Hooks, hook_input: HookInput, parts: tuple[Part, ...], redactor: Redactor | None = None
+    hooks: Hooks, event: HookEvent, parts: tuple[Part, ...], redactor: Redactor | None = None
 ) -> tuple[tuple[Part, ...], TraceEvent | None]:
     """Return a prompt as the hooks change it, and what they said. Raise `HookDenied`."""
-    output = await run_hooks(hooks, hook_input, redactor)
+    output = await run_hooks(hooks, event, redactor)
     if output.deny:
         raise HookDenied(f"a hook refused the prompt, and nothing was sent: {output.deny}")
     if output.prompt is not None:
@@ -275,4 +273,4 @@ async def apply_prompt_hooks(
         parts = (Text(output.prompt), *media)
     if text := hook_note(output.word):
         parts = (*parts, Text(text))
-    return parts, hook_trace(hook_input, output)
+    return parts, hook_trace(event, output)

@@ -61,7 +61,7 @@ from bridle.messages import (
     user,
 )
 from bridle.policy import MODES, Mode, parse_rule
-from bridle.protocols.hooks import HookInput
+from bridle.protocols.hooks import HookEvent
 from bridle.protocols.provider import Provider, Request, RequestConfig, drain
 from bridle.protocols.session import Answer, Prompt, TurnResult
 from bridle.protocols.store import InboxMessage, Log, Record
@@ -274,7 +274,7 @@ class Session:
     ) -> tuple[tuple[Part, ...], TraceEvent | None]:
         """Return the prompt as the hooks change it, and a record of what they said."""
         text = "".join(part.text for part in parts if isinstance(part, Text))
-        about = HookInput("before_prompt", self.id, self._parts.workspace.root, prompt=text)
+        about = HookEvent("before_prompt", self.id, self._parts.workspace.root, prompt=text)
         return await apply_prompt_hooks(hooks, about, parts, self._parts.redactor)
 
     def add_history(self, messages: Iterable[Message]) -> None:

@@ -14,7 +14,7 @@ from bridle.messages import ToolCall
 Moment = Literal["before_prompt", "before_turn", "before_tool", "after_tool", "after_turn"]
 
 
-class HookInput(Struct, frozen=True, omit_defaults=True):
+class HookEvent(Struct, frozen=True, omit_defaults=True):
     """What a hook gets: the moment, where it is, and what is about to happen or has happened."""
 
     moment: Moment
@@ -29,7 +29,7 @@ class HookInput(Struct, frozen=True, omit_defaults=True):
     ok: bool = True
 
 
-class HookOutput(Struct, frozen=True, omit_defaults=True):
+class HookResult(Struct, frozen=True, omit_defaults=True):
     """What hooks return, all together: a reason to deny, a note for the model, changed input."""
 
     deny: str = ""
@@ -45,7 +45,7 @@ class Hooks(Protocol):
         """Whether there is a hook for this moment. If not, `run` is not called for it."""
         ...
 
-    async def run(self, hook_input: HookInput) -> HookOutput:
+    async def run(self, event: HookEvent) -> HookResult:
         """Run them in their order; each gets what those before it changed. Never raises."""
         ...
 

@@ -19,7 +19,7 @@ from bridle.engine.hooks import apply_policy_engine
 from bridle.errors import AgentError, ToolError
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Mode, Rule
-from bridle.protocols.hooks import HookInput, HookOutput, Moment
+from bridle.protocols.hooks import HookEvent, HookResult, Moment
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.shell.state import ShellState
 from bridle.tools.shell.tool import Shell, find_bash
@@ -75,21 +75,21 @@ class Diagnostics:
             sandbox=sandbox if sandbox is not None else "",
         )
 
-    async def speak(self, hook_input: HookInput) -> HookOutput:
+    async def speak(self, event: HookEvent) -> HookResult:
         """Look at what was changed, and say what was found."""
-        if not hook_input.ok:
-            return HookOutput()
-        files = self._changed(hook_input)
+        if not event.ok:
+            return HookResult()
+        files = self._changed(event)
         said = []
         for check in self._checks:
             if concerned := check.matching(files)[:_MOST_FILES]:
                 said.append(await self._look(check, concerned))
-        return HookOutput(word="\n".join(filter(None, said)))
+        return HookResult(word="\n".join(filter(None, said)))
 
-    def _changed(self, hook_input: HookInput) -> tuple[str, ...]:
+    def _changed(self, event: HookEvent) -> tuple[str, ...]:
         """The files of the workspace that the call named and that are there now."""
         try:
-            named = _named(hook_input)
+            named = _named(event)
         except (ToolError, TypeError):
             return ()
         root, found = self._workspace.root, []
@@ -174,11 +174,11 @@ def as_checks(given: Iterable[Check | str]) -> tuple[Check, ...]:
     )
 
 
-def _named(hook_input: HookInput) -> tuple[str, ...]:
+def _named(event: HookEvent) -> tuple[str, ...]:
     """The paths that an edit names. Raise `ToolError`, `TypeError`."""
-    if hook_input.tool == "apply_patch":
-        return ApplyPatch().touched(hook_input.arguments)
-    path = hook_input.arguments.get("path")
+    if event.tool == "apply_patch":
+        return ApplyPatch().touched(event.arguments)
+    path = event.arguments.get("path")
     if not isinstance(path, str):
         raise TypeError("no path")
     return (path,)

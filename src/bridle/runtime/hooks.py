@@ -28,7 +28,7 @@ from bridle.command_analysis import programs
 from bridle.config.hooks import CommandLine
 from bridle.config.paths import hooks_file
 from bridle.errors import ConfigError
-from bridle.protocols.hooks import HookInput, HookOutput, Hooks, Moment
+from bridle.protocols.hooks import HookEvent, HookResult, Hooks, Moment
 from bridle.tools.threads import in_thread
 from bridle.workspace.fs import is_below
 from bridle.workspace.process.command import Command, ExitStatus, clean_environment
@@ -41,7 +41,7 @@ MOMENTS: tuple[Moment, ...] = get_args(Moment)
 SECONDS = 60.0
 _FAREWELL = 0.5  # seconds that a hook which took too long has for letting go
 
-Act = Callable[[HookInput], HookOutput | Awaitable[HookOutput | None] | None]
+Act = Callable[[HookEvent], HookResult | Awaitable[HookResult | None] | None]
 
 
 class Broken(Exception):
@@ -49,7 +49,7 @@ class Broken(Exception):
 
 
 class Hook(Struct, frozen=True):
-    """A function that is a hook: `act` gets a `HookInput` and returns a `HookOutput` or nothing.
+    """A function that is a hook: `act` gets a `HookEvent` and returns a `HookResult` or nothing.
 
     `on` are the moments at which it is asked, `tools` patterns of the names of those tools that it
     is asked about. A function that is not async runs in a thread, which nobody can end: one that
@@ -66,21 +66,19 @@ class Hook(Struct, frozen=True):
         """What it is called when something is said of it."""
         return str(getattr(self.act, "__qualname__", "") or type(self.act).__qualname__)
 
-    async def speak(self, hook_input: HookInput) -> HookOutput:
+    async def speak(self, event: HookEvent) -> HookResult:
         """What it says. Raise `Broken`."""
-        return checked(await _in_time(self._called(hook_input), self.seconds))
+        return checked(await _in_time(self._called(event), self.seconds))
 
-    async def _called(self, hook_input: HookInput) -> Any:
+    async def _called(self, event: HookEvent) -> Any:
         try:
-            said: Any = (
-                self.act(hook_input) if _is_async(self.act) else await self._aside(hook_input)
-            )
+            said: Any = self.act(event) if _is_async(self.act) else await self._aside(event)
             return await said if inspect.isawaitable(said) else said
         except (SystemExit, KeyboardInterrupt) as error:  # to end the program is not a hook's
             raise Broken(f"it raised {type(error).__name__}") from error
 
-    async def _aside(self, hook_input: HookInput) -> Any:
-        return await in_thread(self.act, hook_input)
+    async def _aside(self, event: HookEvent) -> Any:
+        return await in_thread(self.act, event)
 
 
 def hook(
@@ -100,7 +98,7 @@ class Voice(Protocol):
     def on(self) -> tuple[Moment, ...]: ...
     @property
     def tools(self) -> tuple[str, ...]: ...
-    async def speak(self, hook_input: HookInput) -> HookOutput:
+    async def speak(self, event: HookEvent) -> HookResult:
         """What it says. Raise `Broken`."""
         ...
 
@@ -116,35 +114,35 @@ class InOrder:
         """Is there one for this moment?"""
         return moment in self._moments
 
-    async def run(self, hook_input: HookInput) -> HookOutput:
+    async def run(self, event: HookEvent) -> HookResult:
         """Have them speak, in their order; the first that denies beforehand has the last word."""
-        heard = _Heard(hook_input)
+        heard = _Heard(event)
         for one in self.voices:
-            if _wants(one, hook_input):
-                heard.add(await _spoken(one, heard.hook_input))
+            if _wants(one, event):
+                heard.add(await _spoken(one, heard.event))
                 if heard.denied and heard.is_before:
                     break
-        return heard.hook_output()
+        return heard.hook_result()
 
 
 class _Heard:
-    """What was said so far, and the hook_input as the next hook is to see it."""
+    """What was said so far, and the event as the next hook is to see it."""
 
-    def __init__(self, hook_input: HookInput) -> None:
-        self.is_before = hook_input.moment.startswith("before")
+    def __init__(self, event: HookEvent) -> None:
+        self.is_before = event.moment.startswith("before")
         self.denied: list[str] = []
-        self._given = hook_input
+        self._given = event
         self._words: list[str] = []
         self._arguments: dict[str, Any] | None = None
         self._prompt: str | None = None
 
     @property
-    def hook_input(self) -> HookInput:
+    def event(self) -> HookEvent:
         """A copy for each: what one of them keeps, or alters in place, is nobody else's."""
         given = self._given
         return replace(given, arguments=deepcopy(given.arguments)) if given.arguments else given
 
-    def add(self, said: HookOutput) -> None:
+    def add(self, said: HookResult) -> None:
         self._words += [said.word] if said.word.strip() else []
         self.denied += [said.deny] if said.deny else []
         if said.arguments is not None and self._given.moment == "before_tool":
@@ -154,9 +152,9 @@ class _Heard:
             self._prompt = said.prompt
             self._given = replace(self._given, prompt=said.prompt)
 
-    def hook_output(self) -> HookOutput:
+    def hook_result(self) -> HookResult:
         words, deny = "\n".join(self._words), "; ".join(self.denied)
-        return HookOutput(deny, words, self._arguments, self._prompt)
+        return HookResult(deny, words, self._arguments, self._prompt)
 
 
 def as_hooks(given: Any, root: str, last: "Voice | None" = None) -> Hooks | None:
@@ -173,39 +171,39 @@ def as_hooks(given: Any, root: str, last: "Voice | None" = None) -> Hooks | None
     return InOrder(voices) if voices else None
 
 
-def checked(said: Any) -> HookOutput:
-    """A hook_output, or nothing, as a hook_output. Raise `Broken` for anything else."""
+def checked(said: Any) -> HookResult:
+    """A hook_result, or nothing, as a hook_result. Raise `Broken` for anything else."""
     if said is None:
-        return HookOutput()
-    if not isinstance(said, HookOutput) or not _is_sound(said):
+        return HookResult()
+    if not isinstance(said, HookResult) or not _is_sound(said):
         raise Broken(f"it said what nobody understands: {type(said).__name__}")
     return replace(said, arguments=deepcopy(said.arguments))  # it may keep what it gave
 
 
-def _is_sound(said: HookOutput) -> bool:
+def _is_sound(said: HookResult) -> bool:
     words = isinstance(said.deny, str) and isinstance(said.word, str)
     prompt = said.prompt is None or isinstance(said.prompt, str)
     return words and prompt and (said.arguments is None or isinstance(said.arguments, dict))
 
 
-def _wants(voice: Voice, hook_input: HookInput) -> bool:
-    if hook_input.moment not in voice.on:
+def _wants(voice: Voice, event: HookEvent) -> bool:
+    if event.moment not in voice.on:
         return False
-    if not hook_input.moment.endswith("_tool"):
+    if not event.moment.endswith("_tool"):
         return True
-    return any(fnmatchcase(hook_input.tool, one) for one in voice.tools)
+    return any(fnmatchcase(event.tool, one) for one in voice.tools)
 
 
-async def _spoken(voice: Voice, hook_input: HookInput) -> HookOutput:
+async def _spoken(voice: Voice, event: HookEvent) -> HookResult:
     """What one of them says. One that broke has denied; afterwards, it is only said that it did."""
     try:
-        return await voice.speak(hook_input)
+        return await voice.speak(event)
     except Broken as broken:
         why = f"the hook {voice.name} broke: {broken}"
     except Exception as error:  # it is somebody else's code, and it stands before an effect
         log.debug("the hook %s broke", voice.name, exc_info=True)
         why = f"the hook {voice.name} broke: {error!r}"
-    return HookOutput(deny=why) if hook_input.moment.startswith("before") else HookOutput(word=why)
+    return HookResult(deny=why) if event.moment.startswith("before") else HookResult(word=why)
 
 
 async def _in_time(work: Awaitable[Any], seconds: float) -> Any:
@@ -256,8 +254,8 @@ class _Others:
         self.name = type(hooks).__qualname__
         self.on = tuple(moment for moment in MOMENTS if hooks.handles(moment))
 
-    async def speak(self, hook_input: HookInput) -> HookOutput:
-        return checked(await self._hooks.run(hook_input))
+    async def speak(self, event: HookEvent) -> HookResult:
+        return checked(await self._hooks.run(event))
 
 
 def _is_hooks(item: Any) -> bool:
@@ -373,20 +371,20 @@ class CommandHook:
         self.tools = line.tools
         self.name = f"`{one_line(line.words, 60)}`"
 
-    async def speak(self, hook_input: HookInput) -> HookOutput:
+    async def speak(self, event: HookEvent) -> HookResult:
         """Run it, and return what it says. Raise `Broken`."""
         if why := refusal(self._line, self._root):  # what it names may have come since
             raise Broken(f"it is refused: {why}")
         run = _Run(self._line, self._root)
         with tempfile.TemporaryFile() as told:
-            told.write(to_json(hook_input))
+            told.write(to_json(event))
             told.flush()
             ended = await run.through(told)
         if run.is_too_much:
             raise Broken(f"it printed more than {_MOST // 1024} KB")
         if ended.timed_out:
             raise Broken(f"it did not end within {quantity(self._line.seconds, 'second')}")
-        strict = hook_input.moment.startswith("before")
+        strict = event.moment.startswith("before")
         return understood(ended.code, bytes(run.printed), bytes(run.complained), strict=strict)
 
 
@@ -466,22 +464,22 @@ def _start(words: Any, lifeline: int) -> Start:
     return supervised_start(words, lifeline)
 
 
-def to_json(hook_input: HookInput) -> bytes:
+def to_json(event: HookEvent) -> bytes:
     """What a command is told: every field, also those that say nothing."""
-    found = msgspec.structs.asdict(hook_input)
-    found["result"] = shorten(hook_input.result, _MOST_RESULT)
+    found = msgspec.structs.asdict(event)
+    found["result"] = shorten(event.result, _MOST_RESULT)
     return msgspec.json.encode(found, enc_hook=str) + b"\n"
 
 
 def understood(
     code: int | None, printed: bytes, complained: bytes, *, strict: bool = True
-) -> HookOutput:
+) -> HookResult:
     """What a command says by how it ended and what it printed. Raise `Broken`.
 
     `strict`: what it prints is one JSON object with nothing in it that is not understood.
     """
     if code == _DENIES:
-        return HookOutput(deny=_first_lines(complained) or "it gave no reason")
+        return HookResult(deny=_first_lines(complained) or "it gave no reason")
     if code != 0:
         how = "it was ended" if code is None else f"exit code {code}"
         raise Broken(": ".join(filter(None, (how, _first_lines(complained)))))
@@ -489,14 +487,14 @@ def understood(
     if not text.startswith(b"{"):
         if text and strict:
             raise Broken("it printed what is no JSON object; other words go to standard error")
-        return HookOutput()
+        return HookResult()
     try:
         said = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Broken(f"it printed what begins like JSON and is none: {error}") from error
     if strict and (strange := sorted(said.keys() - set(_HEARD))):
         raise Broken(f"it printed `{one_line(strange[0], 60)}`; there are {', '.join(_HEARD)}")
-    return checked(HookOutput(**{key: said[key] for key in _HEARD if said.get(key) is not None}))
+    return checked(HookResult(**{key: said[key] for key in _HEARD if said.get(key) is not None}))
 
 
 def _first_lines(complained: bytes) -> str:
