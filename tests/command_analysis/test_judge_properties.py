@@ -43,6 +43,13 @@ everyday, hostile = st.sampled_from(EVERYDAY), st.sampled_from(HOSTILE)
 joints = st.sampled_from(["; ", " && ", " || ", " | ", " & ", "\n", " |& "])
 
 
+def test_every_program_is_judged_without_any_words():
+    lines = [*programs.PROGRAMS, *EVERYDAY, *HOSTILE]
+    names = sorted({line.split()[0] for line in lines})
+    assert {"install", "rm", "sudo", "find", "git"} <= set(names)
+    assert {type(understood(name)) for name in names} == {Judgement}
+
+
 @given(TEXT)
 def test_judging_never_raises(text):
     assert isinstance(understood(text), Judgement)

@@ -328,7 +328,7 @@ def _chmod(texts: list[str], access: PathAccess) -> None:
 def _install(texts: list[str], access: PathAccess) -> None:
     """`install -m 4755`: the mode is a value of a flag, in the same word or in the next."""
     modes = [one.partition("=")[2] for one in texts if one.startswith("--mode=")]
-    pairs = zip(texts, [*texts[1:], ""], strict=True)
+    pairs = zip(texts, [*texts[1:], ""], strict=False)
     for word, after in pairs:
         if found := re.fullmatch(r"--mode|-[A-Za-z]*?m(.*)", word):
             modes.append(found[1] or after)
