@@ -1,7 +1,8 @@
-"""What no one lets run: commands that end a machine, a disk, a history, or hand it to somebody.
+"""Commands that no one may run: they destroy a disk, a machine or a history, or open it to others.
 
-Looks at every command that can be seen, whatever it is wrapped in and however the rest of the line
-reads. Writes and deletes outside the workspace are `reach.py`'s; here is what has a name.
+Every command that can be seen is checked, even inside of other commands and in a line that is not
+understood. Some commands may run only if a person allows them. `paths` checks what is written and
+deleted.
 """
 
 import re
@@ -23,24 +24,9 @@ _MOUNT = "changes what is mounted"
 FORBIDDEN_PROGRAMS: dict[str, str] = {
     **dict.fromkeys(
         (
-            "mkfs",
-            "wipefs",
-            "sfdisk",
-            "cfdisk",
-            "parted",
-            "gdisk",
-            "sgdisk",
-            "mkswap",
-            "blkdiscard",
-            "mke2fs",
-            "newfs",
-            "cryptsetup",
-            "lvremove",
-            "vgremove",
-            "pvremove",
-            "debugfs",
-            "hdparm",
-            "badblocks",
+            *("mkfs", "wipefs", "sfdisk", "cfdisk", "parted", "gdisk", "sgdisk", "mkswap"),
+            *("blkdiscard", "mke2fs", "newfs", "cryptsetup", "lvremove", "vgremove"),
+            *("pvremove", "debugfs", "hdparm", "badblocks"),
         ),
         _DISK,
     ),
@@ -48,20 +34,8 @@ FORBIDDEN_PROGRAMS: dict[str, str] = {
     **dict.fromkeys(("insmod", "modprobe", "rmmod"), _KERNEL),
     **dict.fromkeys(
         (
-            "useradd",
-            "userdel",
-            "usermod",
-            "groupadd",
-            "groupdel",
-            "adduser",
-            "deluser",
-            "passwd",
-            "chpasswd",
-            "visudo",
-            "vipw",
-            "vigr",
-            "chsh",
-            "dscl",
+            *("useradd", "userdel", "usermod", "groupadd", "groupdel", "adduser", "deluser"),
+            *("passwd", "chpasswd", "visudo", "vipw", "vigr", "chsh", "dscl"),
         ),
         _USERS,
     ),
@@ -77,50 +51,50 @@ _QUOTES = str.maketrans("", "", "\"'")
 
 
 def is_bomb(text: str) -> bool:
-    """Does the text define a function that starts itself twice?"""
+    """Return whether the text defines a function that starts itself twice."""
     return "{" in text and _BOMB.search(text) is not None
 
 
 def check_program(name: str, args: list[Arg], access: PathAccess) -> None:
-    """Note what must never run, and what only a person may allow."""
-    low = name.lower()
-    if low in FORBIDDEN_PROGRAMS or low.startswith("mkfs."):
+    """Note if a program must never run with these words, or only if a person allows it."""
+    lower = name.lower()
+    if lower in FORBIDDEN_PROGRAMS or lower.startswith("mkfs."):
         if args:
-            access.findings.forbid(f"{name} {FORBIDDEN_PROGRAMS.get(low, _DISK)}")
-        elif low in ("reboot", "halt", "poweroff", "shutdown", "passwd", "visudo"):
-            access.findings.forbid(f"{name} {FORBIDDEN_PROGRAMS[low]}")
-    special = _CHECKS.get(low)
-    if special is not None:
-        special([arg.text for arg in args], access)
+            access.findings.forbid(f"{name} {FORBIDDEN_PROGRAMS.get(lower, _DISK)}")
+        elif lower in ("reboot", "halt", "poweroff", "shutdown", "passwd", "visudo"):
+            access.findings.forbid(f"{name} {FORBIDDEN_PROGRAMS[lower]}")
+    check = _CHECKS.get(lower)
+    if check is not None:
+        check([arg.text for arg in args], access)
 
 
 def check_unknown_program(args: list[Arg], home: str, findings: Findings) -> None:
-    """`$X -rf /`: a program whose name is not known, told to do what `rm` does to everything."""
+    """Forbid `$X -rf /`: the program is not known, but could be `rm`."""
     texts = [(arg.pattern or arg.text).translate(_QUOTES) for arg in args]
     flags = [text for text in texts if text.startswith("-")]
     short = "".join(flag for flag in flags if not flag.startswith("--")).lower()
-    deep = "r" in short or "--recursive" in flags
-    forced = "f" in short or "--force" in flags
-    whole = {*_ROOTS, home, f"{home}/", f"{home}/*"}
-    if deep and forced and any(text in whole or _TOP(text) for text in texts):
+    is_recursive = "r" in short or "--recursive" in flags
+    is_forced = "f" in short or "--force" in flags
+    roots = {*_ROOTS, home, f"{home}/", f"{home}/*"}
+    if is_recursive and is_forced and any(text in roots or _TOP(text) for text in texts):
         findings.forbid("may delete everything: the program that it runs is not known")
 
 
-_TOP = re.compile(r"/+[\w.-]*(?:/+\**)?").fullmatch  # a folder of the root itself
+_TOP = re.compile(r"/+[\w.-]*(?:/+\**)?").fullmatch  # `/` or a folder in it
 
 
 def check_remote_command(name: str, args: list[Arg], findings: Findings) -> None:
-    """The same for a command on another machine, of whose paths nothing is known."""
+    """Check a command on another machine, of whose paths nothing is known."""
     texts = [arg.text.translate(_QUOTES) for arg in args]
-    low = name.lower()
-    if (low in FORBIDDEN_PROGRAMS and args) or low.startswith("mkfs."):
-        findings.forbid(f"{name} {FORBIDDEN_PROGRAMS.get(low, _DISK)}")
-    if low == "rm" and _is_recursive(texts) and not _ROOTS.isdisjoint(texts):
+    lower = name.lower()
+    if (lower in FORBIDDEN_PROGRAMS and args) or lower.startswith("mkfs."):
+        findings.forbid(f"{name} {FORBIDDEN_PROGRAMS.get(lower, _DISK)}")
+    if lower == "rm" and _is_recursive(texts) and not _ROOTS.isdisjoint(texts):
         findings.forbid("deletes everything there is")
 
 
 def check_piped_input(name: str, args: list[Arg], source: str, findings: Findings) -> None:
-    """An interpreter at the end of a pipe runs what nobody has seen."""
+    """Note an interpreter that runs what comes out of a pipe."""
     if name == "xargs" and args and args[-1].text in ("-c", "-e", "-lc"):
         findings.require_person("xargs has a shell run what it is piped, unseen")
     if name not in INTERPRETERS:
@@ -132,12 +106,12 @@ def check_piped_input(name: str, args: list[Arg], source: str, findings: Finding
     else:
         reads_input = not texts or texts[-1] in ("-", "/dev/stdin")
     if reads_input or "-s" in texts:
-        unseen = "downloads" if source in ("curl", "wget", "fetch") else "is piped"
-        findings.require_person(f"{name} runs what it {unseen}, unseen")
+        origin = "downloads" if source in ("curl", "wget", "fetch") else "is piped"
+        findings.require_person(f"{name} runs what it {origin}, unseen")
 
 
 def check_generated_text(name: str, args: list[Arg], findings: Findings) -> None:
-    """`eval "$(curl …)"`, `bash <(…)`: text that another command makes, run."""
+    """Note `eval "$(curl …)"` and `bash <(…)`, which run the output of another command."""
     if name not in INTERPRETERS and name not in ("eval", "source", "."):
         return
     for arg in args:
@@ -162,9 +136,9 @@ def _rm(texts: list[str], access: PathAccess) -> None:
 
 def _kill(texts: list[str], access: PathAccess) -> None:
     targets = [t for t in texts if re.fullmatch(r"-?\d+", t)]
-    signals = targets and targets[0].startswith("-") and len(targets) > 1
-    named = targets[1:] if signals else targets
-    if (any(t in ("-1", "1") for t in named) and len(texts) > 1) or texts == ["1"]:
+    if len(targets) > 1 and targets[0].startswith("-"):  # the signal
+        targets = targets[1:]
+    if (any(t in ("-1", "1") for t in targets) and len(texts) > 1) or texts == ["1"]:
         access.findings.forbid("ends every process, or the first one")
 
 
@@ -172,7 +146,7 @@ _USER_FLAGS = frozenset({"-u", "-U", "--euid", "--uid", "--user"})
 
 
 def _pkill(texts: list[str], access: PathAccess) -> None:
-    """Without a pattern, or with one for everything, all of a user's processes are meant."""
+    """A user without a pattern, or a pattern for everything, means every process of the user."""
     pairs = zip(["", *texts], texts, strict=False)
     patterns = [t for before, t in pairs if not t.startswith("-") and before not in _USER_FLAGS]
     whose = any(t.split("=")[0] in _USER_FLAGS for t in texts)
@@ -185,29 +159,21 @@ def _init(texts: list[str], access: PathAccess) -> None:
         access.findings.forbid(_OFF)
 
 
-_OFF_VERBS = frozenset(
+_OFF_COMMANDS = frozenset(
     {"poweroff", "reboot", "halt", "kexec", "suspend", "hibernate", "rescue", "emergency", "exit"}
 )
-_UNIT_VERBS = frozenset(
+_SERVICE_COMMANDS = frozenset(
     {
-        "stop",
-        "disable",
-        "mask",
-        "kill",
-        "isolate",
-        "enable",
-        "edit",
-        "link",
-        "set-default",
-        "daemon-reexec",
+        *("stop", "disable", "mask", "kill", "isolate", "enable", "edit", "link"),
+        *("set-default", "daemon-reexec"),
     }
 )
 
 
 def _systemctl(texts: list[str], access: PathAccess) -> None:
-    if not _OFF_VERBS.isdisjoint(texts):
+    if not _OFF_COMMANDS.isdisjoint(texts):
         access.findings.forbid(_OFF)
-    elif not _UNIT_VERBS.isdisjoint(texts):
+    elif not _SERVICE_COMMANDS.isdisjoint(texts):
         access.findings.require_person("changes which services run")
 
 
@@ -253,8 +219,8 @@ def _container(texts: list[str], access: PathAccess) -> None:
     if _HOST_SPACES.search(joined):
         access.findings.forbid("runs a container that is not kept from the machine")
     for mount in _MOUNTS.findall(joined):
-        found = re.search(r"(?:source|src)=([^,]*)", mount)
-        source = found[1] if found else mount.partition(":")[0]
+        match = re.search(r"(?:source|src)=([^,]*)", mount)
+        source = match[1] if match else mount.partition(":")[0]
         source = likely_value(source, access.machine.home, access.folder, access.machine.root)
         if source.startswith(("/", "..")) and not access.place(source).inside:
             access.findings.forbid(f"gives a container {shorten(source)}, outside the workspace")
@@ -270,11 +236,13 @@ def _sysctl(texts: list[str], access: PathAccess) -> None:
         access.findings.forbid(_KERNEL)
 
 
-_DISK_VERBS = re.compile(r"erase|partition|reformat|zero|secure|destroy|create|labelclear|unmount")
+_DISK_COMMANDS = re.compile(
+    r"erase|partition|reformat|zero|secure|destroy|create|labelclear|unmount"
+)
 
 
 def _disk_tool(texts: list[str], access: PathAccess) -> None:
-    if any(_DISK_VERBS.match(t.lower()) for t in texts):
+    if any(_DISK_COMMANDS.match(t.lower()) for t in texts):
         access.findings.forbid(_DISK)
 
 
@@ -298,7 +266,7 @@ _PERSON_COMMANDS = frozenset({"trust", "approvals"})
 
 
 def _bridle(texts: list[str], access: PathAccess) -> None:
-    """Trust and answers are the person's to give, and not the model's to type."""
+    """Only the person may answer a request for approval, or trust a workspace."""
     if not _PERSON_COMMANDS.isdisjoint(texts):
         access.findings.forbid("gives an answer, or trust, in the person's name")
 
@@ -326,12 +294,11 @@ def _chmod(texts: list[str], access: PathAccess) -> None:
 
 
 def _install(texts: list[str], access: PathAccess) -> None:
-    """`install -m 4755`: the mode is a value of a flag, in the same word or in the next."""
-    modes = [one.partition("=")[2] for one in texts if one.startswith("--mode=")]
-    pairs = zip(texts, [*texts[1:], ""], strict=False)
-    for word, after in pairs:
-        if found := re.fullmatch(r"--mode|-[A-Za-z]*?m(.*)", word):
-            modes.append(found[1] or after)
+    """`install -m 4755`: the mode is the value of a flag, in the same word or in the next."""
+    modes = [text.partition("=")[2] for text in texts if text.startswith("--mode=")]
+    for word, following in zip(texts, [*texts[1:], ""], strict=False):
+        if match := re.fullmatch(r"--mode|-[A-Za-z]*?m(.*)", word):
+            modes.append(match[1] or following)
     _check_mode(modes, access)
 
 
@@ -400,7 +367,7 @@ _SCRIPT_RUNNERS = INTERPRETERS | frozenset(
     ]
 )
 _MAX_TEXT = 20_000
-_MAX_WORDS = 40  # words of a text that may be the beginning of a command
+_MAX_WORDS = 40  # of a text that may begin a command, and of such a command
 _NAME = re.compile(r"[\w.+ -]+").fullmatch
 _SIGNS = re.compile(r"""["'`,()\[\]{}\\;|&]+""")
 _EVERYTHING = r"(?:/|/\*|~/?\*?|\$HOME/?\*?)(?=\s|$)"
@@ -408,25 +375,24 @@ _DELETES_EVERYTHING = re.compile(
     rf"\brm\s+(?:-[\w-]+\s+)*-(?:\w*[rR]\w*|-recursive)\s+(?:-[\w-]+\s+)*{_EVERYTHING}"
     rf"|\brmtree\s+{_EVERYTHING}|\bmkfs(?:\.\w+)?\s+\S*/dev/|\bof=/dev/(?:sd|hd|vd|xvd|nvme|disk|mmc)"
 )
-_HINT = re.compile(r"rm|mkfs|of=/dev/|\{").search  # in whatever is ruin, and in little else
+_HINT = re.compile(r"rm|mkfs|of=/dev/|\{").search  # in every such text, and in few others
 
 
 def _may_run_words(name: str, known: bool) -> bool:
-    """May the program run what its words say? One that is not known may run anything."""
+    """Return whether a program may run what its words say. One that is not known may."""
     name = name.rpartition("/")[2]
-    return (
-        not known or name in _SCRIPT_RUNNERS or name.startswith(("python", "pypy", "perl", "ruby"))
-    )
+    is_interpreter = name.startswith(("python", "pypy", "perl", "ruby"))
+    return not known or name in _SCRIPT_RUNNERS or is_interpreter
 
 
 def check_script(
     name: str, known: bool, texts: list[str], findings: Findings, home: str = "~"
 ) -> None:
-    """Note what a program may be told to ruin."""
+    """Forbid a program whose words say to delete everything, if it may run them."""
     name = name.rpartition("/")[2]
     if not texts or not _may_run_words(name, known):
         return
-    if not _NAME(name):  # no program, but a line that was cut in a wrong place
+    if not _NAME(name):  # not a program, but a line that was split in a wrong place
         return
     together = " ".join("~" if text in (home, f"{home}/") else text for text in texts)
     for text in (*texts, together):
@@ -438,26 +404,26 @@ def check_script(
 
 
 def possible_commands(text: str) -> tuple[str, ...]:
-    """What may be a command somewhere in a text, from each of its words on: for rules that forbid.
+    """Return what may be a command in a text: everything from each of its words on.
 
-    Quotes and signs count as blanks, so that a command inside another's words is seen.
+    Rules that forbid are compared with them. Quotes and signs count as blanks.
     """
     words = _SIGNS.sub(" ", text[:_MAX_TEXT].replace("${IFS}", " ").replace("$IFS", " ")).split()
     return tuple(
-        " ".join([_program_name(words[at]), *words[at + 1 : at + _MAX_WORDS]])
-        for at in range(min(len(words), _MAX_WORDS))
+        " ".join([_program_name(words[index]), *words[index + 1 : index + _MAX_WORDS]])
+        for index in range(min(len(words), _MAX_WORDS))
     )
 
 
 def _program_name(word: str) -> str:
-    """The name in `+!curl`, `exec=curl` and `/bin/curl`."""
+    """Return `curl` for `+!curl`, `exec=curl` and `/bin/curl`."""
     return (word.rpartition("=")[2] or word).rpartition("/")[2].lstrip("+!@:-") or word
 
 
 def check_whole_line(command: str, findings: Findings) -> None:
-    """A line that may run what its words say, in whichever of its commands they stand.
+    """Check a line that may run what its words say, in whichever of its commands these are.
 
-    What may be a command in it can then be forbidden by a rule.
+    Everything in it that may be a command can be forbidden by a rule.
     """
     if findings.floor if findings.opaque else all(map(_is_plain, findings.acts)):
         return
@@ -474,7 +440,7 @@ _PLAIN = frozenset(
 
 
 def _is_plain(act: Act) -> bool:
-    """Is it harmless, or a known program that runs nothing of what it is told?"""
+    """Return whether an act is harmless, or that of a program that does not run its words."""
     if act.is_path or act.does in ("reads", "edits"):
         return True
     words = act.subject.split(" ")
@@ -487,6 +453,6 @@ _READ_LOOP = re.compile(
 
 
 def check_loop(text: str, findings: Findings) -> None:
-    """`curl … | while read l; do eval "$l"; done`."""
+    """Note a loop that runs what it reads: `curl … | while read l; do eval "$l"; done`."""
     if "while" in text and _READ_LOOP.search(text[:_MAX_TEXT]):
         findings.require_person("a loop runs what it is piped, unseen")

@@ -540,14 +540,8 @@ _CD_FLAGS = frozenset({"-P", "-L", "-e", "--"})
 
 _SYSTEM_FOLDERS = frozenset(
     {
-        "/bin",
-        "/usr/bin",
-        "/usr/local/bin",
-        "/sbin",
-        "/usr/sbin",
-        "/usr/local/sbin",
-        "/opt/homebrew/bin",
-        "/opt/local/bin",
+        *("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"),
+        *("/opt/homebrew/bin", "/opt/local/bin"),
     }
 )
 _INSTALL_FOLDER = re.compile(

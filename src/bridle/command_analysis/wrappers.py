@@ -212,46 +212,11 @@ SHELLS = frozenset(
 )
 CERTAIN_SHELLS = frozenset({"sh", "bash", "dash", "rbash"})  # the shell we parse, or less than it
 INTERPRETERS = SHELLS | {
-    "python",
-    "python2",
-    "python3",
-    "pypy",
-    "pypy3",
-    "perl",
-    "ruby",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "luajit",
-    "Rscript",
-    "osascript",
-    "pwsh",
-    "powershell",
-    "tclsh",
-    "expect",
-    "guile",
-    "julia",
-    "groovy",
-    "scala",
-    "irb",
-    "ghci",
-    "ocaml",
-    "elixir",
-    "erl",
-    "sqlite3",
-    "psql",
-    "mysql",
-    "m4",
-    "gawk",
-    "ed",
-    "ex",
-    "vi",
-    "vim",
-    "nvim",
-    "emacs",
+    *("python", "python2", "python3", "pypy", "pypy3", "perl", "ruby", "node", "nodejs"),
+    *("deno", "bun", "php", "lua", "luajit", "Rscript", "osascript", "pwsh", "powershell"),
+    *("tclsh", "expect", "guile", "julia", "groovy", "scala", "irb", "ghci", "ocaml"),
+    *("elixir", "erl", "sqlite3", "psql", "mysql", "m4", "gawk", "ed", "ex", "vi", "vim"),
+    *("nvim", "emacs"),
 }
 
 
@@ -264,32 +229,15 @@ _MAX_COMMANDS = 64  # commands, names and folders, multiplied
 # Words that leave nearly everything in: a `find . -type f -delete` empties the folder.
 _NO_TESTS = frozenset(
     {
-        "-print",
-        "-print0",
-        "-depth",
-        "-xdev",
-        "-mount",
-        "-follow",
-        "-daystart",
-        "-d",
-        "-type",
-        "-mindepth",
-        "-maxdepth",
+        *("-print", "-print0", "-depth", "-xdev", "-mount", "-follow", "-daystart", "-d"),
+        *("-type", "-mindepth", "-maxdepth"),
     }
 )
 _UNBOUNDED = frozenset({"-L", "-follow", "-regex", "-iregex"})  # links out, or nobody knows what
 # Names that credentials have: a pattern that fits one of them may hand it on.
 _CREDENTIAL_NAMES = (
-    ".env",
-    ".env.local",
-    "id_rsa",
-    "id_ed25519",
-    "x.pem",
-    "x.key",
-    "credentials",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
+    *(".env", ".env.local", "id_rsa", "id_ed25519", "x.pem", "x.key", "credentials", ".netrc"),
+    *(".npmrc", ".pypirc"),
 )
 
 
