@@ -1,7 +1,7 @@
 """Finds the command inside a command: `timeout 5 ls` runs `ls`, `sh -c 'ls'` runs its text.
 
-`WRAPPERS` lists the programs that run the program named after them, with their flags and what they
-change; `find -exec` is read by itself.
+`WRAPPERS` lists the programs that run another one named after their own flags and operands. Shells,
+`find`, `xargs` and `git` run commands in ways of their own.
 """
 
 import re
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from bridle.command_analysis.argv import Arg, Arguments, flag_table, join_quoted, parse_arguments
+from bridle.command_analysis.argv import Arg, flag_table, join_quoted, parse_arguments
 from bridle.policy import Does
 
 Words = tuple[Arg, ...]
@@ -210,7 +210,7 @@ WRAPPERS: dict[str, Wrapper] = {
 SHELLS = frozenset(
     {"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh", "rbash"}
 )
-CERTAIN_SHELLS = frozenset({"sh", "bash", "dash", "rbash"})  # the shell we parse, or less than it
+_PARSED_SHELLS = frozenset({"sh", "bash", "dash", "rbash"})  # they have the syntax that we parse
 INTERPRETERS = SHELLS | {
     *("python", "python2", "python3", "pypy", "pypy3", "perl", "ruby", "node", "nodejs"),
     *("deno", "bun", "php", "lua", "luajit", "Rscript", "osascript", "pwsh", "powershell"),
@@ -221,51 +221,54 @@ INTERPRETERS = SHELLS | {
 
 
 _EXEC_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_IN_FOLDER_OF_MATCH = frozenset(
-    {"-execdir", "-okdir"}
-)  # in the folder of what was found, whose it may be
+_IN_FOLDER_OF_MATCH = frozenset({"-execdir", "-okdir"})  # which may contain programs
 _NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
-_MAX_COMMANDS = 64  # commands, names and folders, multiplied
-# Words that leave nearly everything in: a `find . -type f -delete` empties the folder.
+_MAX_COMMANDS = 64  # the numbers of commands, names and folders multiplied
+# Words that exclude hardly any file: `find . -type f -delete` empties the folder.
 _NO_TESTS = frozenset(
     {
         *("-print", "-print0", "-depth", "-xdev", "-mount", "-follow", "-daystart", "-d"),
         *("-type", "-mindepth", "-maxdepth"),
     }
 )
-_UNBOUNDED = frozenset({"-L", "-follow", "-regex", "-iregex"})  # links out, or nobody knows what
-# Names that credentials have: a pattern that fits one of them may hand it on.
+_UNBOUNDED = frozenset({"-L", "-follow", "-regex", "-iregex"})  # follows links, or matches anything
+# Names of credential files. A pattern that matches one may be searching for it.
 _CREDENTIAL_NAMES = (
     *(".env", ".env.local", "id_rsa", "id_ed25519", "x.pem", "x.key", "credentials", ".netrc"),
     *(".npmrc", ".pypirc"),
 )
 
 
-def unwrap_find(args: list[Arg]) -> InnerCommands | None:
-    """What `find` runs or deletes; nothing where it only looks."""
+def _unwrap_find(args: list[Arg]) -> InnerCommands | None:
+    """Return what `find` runs or deletes, None if it only looks."""
     texts = [arg.text for arg in args]
     if "-delete" not in texts and _EXEC_ACTIONS.isdisjoint(texts):
         return None
     starts = _start_folders(args)
     inner, own = _split_actions(args)
-    names, tests = _name_patterns(own)
+    names, has_tests = _name_patterns(own)
     if len(starts) * max(1, len(names)) * max(1, len(inner)) > _MAX_COMMANDS:
         return InnerCommands(over_limit="find runs too many commands in too many folders")
-    targets = _possible_matches(starts, names, tests)
+    targets = _possible_matches(starts, names, has_tests=has_tests)
     commands = tuple(_with_target(words, target) for words in inner for target in targets)
     deletes = "-delete" in [arg.text for arg in own]
     if deletes:
         commands += tuple((Arg("rm"), Arg("-r"), target) for target in targets)
     own = tuple(arg for arg in own if arg.text != "-delete")
-    clear = not deletes and _UNBOUNDED.isdisjoint(texts) and not any("[" in name for name in names)
-    clear = clear and all(word.text == "{}" or "{}" not in word.text for w in inner for word in w)
-    clear = clear and not any(_is_git(words) for words in inner)
-    clear = clear and _IN_FOLDER_OF_MATCH.isdisjoint(texts)
+    is_clear = (
+        not deletes
+        and _UNBOUNDED.isdisjoint(texts)
+        and not any("[" in name for name in names)
+        and all(word.text == "{}" or "{}" not in word.text for words in inner for word in words)
+        and not any(_is_git(words) for words in inner)
+        and _IN_FOLDER_OF_MATCH.isdisjoint(texts)
+    )
+    reason = "" if is_clear else "runs a command on files"
     return InnerCommands(
         commands,
-        does="reads" if clear else "changes",
-        reason="deletes what it finds" if deletes else "" if clear else "runs a command on files",
-        is_complete=clear,
+        does="reads" if is_clear else "changes",
+        reason="deletes what it finds" if deletes else reason,
+        is_complete=is_clear,
         only_forbids=deletes,
         own=own,
         searched_folders=starts,
@@ -274,81 +277,85 @@ def unwrap_find(args: list[Arg]) -> InnerCommands | None:
 
 
 def _is_git(words: Words) -> bool:
-    """git goes to the folder that it is given, and runs what that folder's repository says."""
+    """Return whether a command is git, which may run what a folder's repository configures."""
     return any(word.text.rpartition("/")[2].lower() == "git" for word in words)
 
 
 def _start_folders(args: list[Arg]) -> Words:
-    """The folders in which it begins to look."""
-    found = []
+    """Return the folders in which it starts to search."""
+    folders = []
     for arg in args:
         if arg.text in ("-H", "-L", "-P"):
             continue
         if arg.text[:1] in ("-", "(", "!", ")", ","):
             break
-        found.append(arg)
-    return tuple(found) or (Arg("."),)
+        folders.append(arg)
+    return tuple(folders) or (Arg("."),)
 
 
 def _split_actions(args: list[Arg]) -> tuple[list[Words], Words]:
-    """The commands of its actions, and the words that are its own."""
+    """Return the commands of its actions, and all other words."""
     inner: list[Words] = []
     own: list[Arg] = []
-    at = 0
-    while at < len(args):
-        if args[at].text not in _EXEC_ACTIONS:
-            own.append(args[at])
-            at += 1
+    index = 0
+    while index < len(args):
+        if args[index].text not in _EXEC_ACTIONS:
+            own.append(args[index])
+            index += 1
             continue
-        end = next((i for i in range(at + 1, len(args)) if _ends_action(args, i)), len(args))
-        inner.append(tuple(args[at + 1 : end]))
-        at = end + 1
+        end = next((i for i in range(index + 1, len(args)) if _ends_action(args, i)), len(args))
+        inner.append(tuple(args[index + 1 : end]))
+        index = end + 1
     return inner, tuple(own)
 
 
-def _ends_action(args: list[Arg], at: int) -> bool:
-    return args[at].text == ";" or (args[at].text == "+" and args[at - 1].text == "{}")
+def _ends_action(args: list[Arg], index: int) -> bool:
+    text = args[index].text
+    return text == ";" or (text == "+" and args[index - 1].text == "{}")
 
 
 def _name_patterns(own: Words) -> tuple[tuple[str, ...], bool]:
-    """The patterns for names, and whether there is any test at all.
+    """Return the patterns for names, and whether there is any test.
 
-    Alternatives (`-o`) and negations can let any name through: then no name counts.
+    With alternatives (`-o`) or negations any name may match, so no pattern counts.
     """
     texts = [arg.text for arg in own]
     pairs = list(pairwise(texts))
     names = tuple(value.rpartition("/")[2] for flag, value in pairs if flag in _NAMES)
-    tests = any(t.startswith("-") and t not in _NO_TESTS and t != "-delete" for t in texts)
+    has_tests = any(t.startswith("-") and t not in _NO_TESTS and t != "-delete" for t in texts)
     if not {"-o", "-or", "!", "-not", ","}.isdisjoint(texts):
-        positive = {"!", "-not", ","}.isdisjoint(texts) and texts.count("-o") < len(names)
-        return (names if positive else ()), tests
-    return names, tests
+        is_certain = {"!", "-not", ","}.isdisjoint(texts) and texts.count("-o") < len(names)
+        return (names if is_certain else ()), has_tests
+    return names, has_tests
 
 
-def _possible_matches(starts: Words, names: tuple[str, ...], tests: bool) -> Words:
-    """What `{}` may stand for: a start itself where nothing is tested, else something below it."""
-    found: list[Arg] = []
+def _possible_matches(starts: Words, names: tuple[str, ...], *, has_tests: bool) -> Words:
+    """Return what `{}` may stand for: a start folder if there are no tests, else a file in it."""
+    matches: list[Arg] = []
     for start in starts:
         base = start.text.rstrip("/") or "/"
-        if not tests:
-            found.append(start)
+        if not has_tests:
+            matches.append(start)
             continue
-        below = [name.replace("*", "{}").replace("?", "x") for name in names] or ["{}"]
-        below += [
-            probe for probe in _CREDENTIAL_NAMES for name in names if _matches_probe(probe, name)
+        files = [name.replace("*", "{}").replace("?", "x") for name in names] or ["{}"]
+        files += [
+            credential_name
+            for credential_name in _CREDENTIAL_NAMES
+            for name in names
+            if _is_searched_for(credential_name, name)
         ]
-        found += [Arg(f"{base}/{name}", start.known) for name in dict.fromkeys(below)]
-    return tuple(found)
+        matches += [Arg(f"{base}/{name}", start.known) for name in dict.fromkeys(files)]
+    return tuple(matches)
 
 
-def _matches_probe(probe: str, pattern: str) -> bool:
-    """Is that pattern after such a name? One that fits nearly everything is after nothing."""
+def _is_searched_for(credential_name: str, pattern: str) -> bool:
+    """Return whether a pattern may be searching for this name, and not for nearly everything."""
     letters = sum(character.isalnum() for character in pattern)
-    return letters >= 2 and fnmatchcase(probe, pattern.lower())
+    return letters >= 2 and fnmatchcase(credential_name, pattern.lower())
 
 
 def _with_target(words: Words, target: Arg) -> Words:
-    """The command with the name put in."""
+    """Return the command with a file in place of `{}`."""
     return tuple(
         Arg(word.text.replace("{}", target.text), word.known and target.known, target.pattern)
         if "{}" in word.text
@@ -357,75 +364,52 @@ def _with_target(words: Words, target: Arg) -> Words:
     )
 
 
-ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL).fullmatch
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL).fullmatch
 _SHELL_LETTERS = frozenset("celuxv")
 _SHELL_OPTIONS = frozenset({"pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"})
 _BASH_ONLY = re.compile(
     r"\$'|&>|\|&|\[\[|<\(|>\(|<<<|\$\"|\bfunction\b|\bsource\b|\{[^{}]*[,.]|\[\^"
 )
-_GUESSES = 4  # where the inner command may begin, when a flag is strange
+_MAX_GUESSES = 4  # at where the inner command begins, after a flag that is not known
 
 
 def unwrap(name: str, args: list[Arg]) -> InnerCommands | None:
-    """What a command runs inside, if it is one that does; `args` are the words after its name."""
+    """Return the commands that a command runs, None if it runs none. `args` follow its name."""
     if name in SHELLS:
         return _unwrap_shell(name, args)
     if name == "xargs":
         return _unwrap_xargs(args)
     if name in ("find", "gfind"):
-        return unwrap_find(args)
+        return _unwrap_find(args)
     if name == "git":
         return _unwrap_git(args)
     if name in ("fd", "fdfind"):
-        return _after_flag(
-            args, ("-x", "-X", "--exec", "--exec-batch"), "runs a command on every file"
-        )
-    if name == "trap":
-        return (
-            InnerCommands(
-                texts=tuple(args[:1]),
-                does="changes",
-                is_complete=False,
-                reason="sets what runs on a signal",
-            )
-            if len(args) > 1
-            else None
-        )
+        return _unwrap_fd(args)
+    if name == "trap" and len(args) > 1:
+        reason = "sets what runs on a signal"
+        return InnerCommands(texts=(args[0],), does="changes", reason=reason, is_complete=False)
     wrapper = WRAPPERS.get(name)
     return _unwrap_program(name, wrapper, args) if wrapper is not None else None
 
 
 def _unwrap_program(name: str, wrapper: Wrapper, args: list[Arg]) -> InnerCommands | None:
     if wrapper.subcommand:
-        found = next(
-            (i for i, arg in enumerate(args) if arg.text in wrapper.subcommand.split()), None
-        )
-        if found is None or any(not arg.text.startswith("-") for arg in args[:found]):
+        names = wrapper.subcommand.split()
+        index = next((i for i, arg in enumerate(args) if arg.text in names), None)
+        if index is None or any(not arg.text.startswith("-") for arg in args[:index]):
             return None
-        args = args[found + 1 :]
+        args = args[index + 1 :]
     if name == "command" and args and args[0].text in ("-v", "-V", "-pv", "-pV"):
         return None
     arguments = parse_arguments(args, flag_table(wrapper.flags), stop=wrapper.skip < 90)
-    assigned, inner = (
-        _split_assignments(arguments.operands)
-        if wrapper.takes_assignments
-        else ((), arguments.operands)
-    )
-    inner = inner[wrapper.skip :]
+    assignments: tuple[tuple[str, str], ...] = ()
+    operands = arguments.operands
+    if wrapper.takes_assignments:
+        assignments, operands = _split_assignments(operands)
+    inner = tuple(operands[wrapper.skip :])
     texts = tuple(f.value for f in arguments.flags if f.value and f.name in wrapper.text.split())
     if not inner and not texts and not arguments.unknown_flag:
         return None
-    return _inner_commands(name, wrapper, arguments, assigned, tuple(inner), texts)
-
-
-def _inner_commands(
-    name: str,
-    wrapper: Wrapper,
-    arguments: Arguments,
-    assigned: tuple[tuple[str, str], ...],
-    inner: Words,
-    texts: tuple[Arg, ...],
-) -> InnerCommands:
     if wrapper.joins_words and inner:
         texts = (*texts, _join_words(inner, in_bash=name == "eval"))
         inner = ()
@@ -433,66 +417,75 @@ def _inner_commands(
     opaque = "how env splits its words is not certain" if texts and name == "env" else ""
     if arguments.unknown_flag:
         opaque = f"{name} {arguments.unknown_flag[:60]} is not understood"
-        words = tuple(arguments.operands)
-        commands = tuple(words[i:] for i in range(min(_GUESSES, len(words))))
+        commands = _guesses(arguments.operands)
     folder = next((f.value for f in arguments.flags if f.kind == "=cd"), None)
     if name == "npx" and arguments.has("--no-install --no"):
-        wrapper = WRAPPERS["bundle"]  # what the project has installed, and nothing else
+        wrapper = WRAPPERS["bundle"]  # it runs only what the project has installed
     return InnerCommands(
         commands,
         texts,
-        wrapper.does,
-        wrapper.reason,
-        not opaque and not wrapper.is_remote,
-        opaque,
-        assigned,
-        folder,
-        wrapper.is_remote,
-        bool(opaque) or wrapper.is_remote,
+        does=wrapper.does,
+        reason=wrapper.reason,
+        is_complete=not opaque and not wrapper.is_remote,
+        opaque=opaque,
+        assignments=assignments,
+        folder=folder,
+        is_remote=wrapper.is_remote,
+        only_forbids=bool(opaque) or wrapper.is_remote,
         network=wrapper.network,
     )
 
 
+def _guesses(operands: list[Arg]) -> tuple[Words, ...]:
+    """Return what the inner command may be: it begins with one of the first operands."""
+    return tuple(tuple(operands[i:]) for i in range(min(_MAX_GUESSES, len(operands))))
+
+
 def _join_words(words: Words, *, in_bash: bool) -> Arg:
-    """Words as one text for a shell. Names that a pattern gave may hold anything: not known."""
-    spelling = dict.fromkeys(word.pattern or word.text for word in words)
-    clear = all(word.known and not word.pattern for word in words)
-    clear = clear and (in_bash or not any(_BASH_ONLY.search(word.text) for word in words))
-    return Arg(" ".join(word.text for word in words) if clear else " ".join(spelling), clear)
+    """Join words to one text for a shell. It is not known if a word comes from a pattern."""
+    is_clear = all(word.known and not word.pattern for word in words)
+    is_clear = is_clear and (in_bash or not any(_BASH_ONLY.search(word.text) for word in words))
+    if is_clear:
+        return Arg(" ".join(word.text for word in words))
+    return Arg(" ".join(dict.fromkeys(word.pattern or word.text for word in words)), False)
 
 
 def _split_assignments(operands: list[Arg]) -> tuple[tuple[tuple[str, str], ...], list[Arg]]:
-    """NAME=VALUE before the command, and the rest."""
-    found: list[tuple[str, str]] = []
-    for at, operand in enumerate(operands):
-        match = ASSIGNMENT(operand.text)
+    """Return each NAME=VALUE before the command, and the rest."""
+    assignments: list[tuple[str, str]] = []
+    for index, operand in enumerate(operands):
+        match = _ASSIGNMENT(operand.text)
         if match is None:
-            return tuple(found), operands[at:]
-        found.append((match[1], match[2]))
-    return tuple(found), []
+            return tuple(assignments), operands[index:]
+        assignments.append((match[1], match[2]))
+    return tuple(assignments), []
 
 
 def _unwrap_shell(name: str, args: list[Arg]) -> InnerCommands | None:
-    """`bash -euo pipefail -c 'text'`; anything else that a shell runs is a script."""
-    clear, at, wants = True, 0, False
-    while at < len(args) and args[at].text[:1] in ("-", "+") and args[at].text not in ("-", "--"):
-        text = args[at].text
-        at += 1
+    """Return the text of `bash -euo pipefail -c 'text'`; without `-c` a shell runs a script."""
+    is_clear, index, has_command = True, 0, False
+    while (
+        index < len(args)
+        and args[index].text[:1] in ("-", "+")
+        and args[index].text not in ("-", "--")
+    ):
+        text = args[index].text
+        index += 1
         if text.startswith("--"):
-            clear = False
+            is_clear = False
             continue
         letters = text[1:]
-        wants = wants or "c" in letters
-        if letters.endswith("o") and at < len(args):
-            clear = clear and args[at].text in _SHELL_OPTIONS
-            at, letters = at + 1, letters[:-1]
-        clear = clear and set(letters) <= _SHELL_LETTERS
-    if at < len(args) and args[at].text == "--":
-        at += 1
-    if not wants or at >= len(args):
+        has_command = has_command or "c" in letters
+        if letters.endswith("o") and index < len(args):
+            is_clear = is_clear and args[index].text in _SHELL_OPTIONS
+            index, letters = index + 1, letters[:-1]
+        is_clear = is_clear and set(letters) <= _SHELL_LETTERS
+    if index < len(args) and args[index].text == "--":
+        index += 1
+    if not has_command or index >= len(args):
         return None
-    inner = args[at]
-    if not clear or name not in CERTAIN_SHELLS:
+    inner = args[index]
+    if not is_clear or name not in _PARSED_SHELLS:
         return InnerCommands(
             texts=(inner,), is_complete=False, opaque=f"what {name} makes of this is not certain"
         )
@@ -511,31 +504,29 @@ _XARGS = (
 
 
 def _unwrap_xargs(args: list[Arg]) -> InnerCommands | None:
-    """xargs adds words that nobody has seen: what it runs is seen, and is not all."""
+    """Return the command of `xargs`, which is not complete: xargs adds the words that it reads."""
     arguments = parse_arguments(args, flag_table(_XARGS), stop=True)
     if not arguments.operands:
         return None
-    words = tuple(arguments.operands)
-    starts = range(min(_GUESSES, len(words))) if arguments.unknown_flag else range(1)
+    commands = _guesses(arguments.operands)
+    program = join_quoted([arguments.operands[0].text])[:60]
     return InnerCommands(
-        tuple(words[i:] for i in starts),
+        commands if arguments.unknown_flag else commands[:1],
         does="changes",
         is_complete=False,
-        reason=f"xargs runs {join_quoted([words[0].text])[:60]} with words that it reads",
+        reason=f"xargs runs {program} with words that it reads",
     )
 
 
 def _unwrap_git(args: list[Arg]) -> InnerCommands | None:
-    """Aliases given with `-c`, and the verbs that run a command on every step."""
+    """Return the aliases that `-c` defines, and what runs at every step, as in `bisect run`."""
     texts = [arg.text for arg in args]
-    inner = [
-        Arg(t.partition("=!")[2], a.known) for a, t in zip(args, texts, strict=True) if "=!" in t
-    ]
-    for at, text in enumerate(texts[:-1]):
+    inner = [Arg(arg.text.partition("=!")[2], arg.known) for arg in args if "=!" in arg.text]
+    for index, text in enumerate(texts[:-1]):
         if text in ("-x", "--exec", "--tree-filter", "--index-filter", "foreach"):
-            inner.append(args[at + 1])
+            inner.append(args[index + 1])
         elif text == "run" and "bisect" in texts:
-            inner.append(Arg(join_quoted(texts[at + 1 :])))
+            inner.append(Arg(join_quoted(texts[index + 1 :])))
             break
     if not inner:
         return None
@@ -548,8 +539,14 @@ def _unwrap_git(args: list[Arg]) -> InnerCommands | None:
     )
 
 
-def _after_flag(args: list[Arg], flags: tuple[str, ...], reason: str) -> InnerCommands | None:
-    at = next((i for i, arg in enumerate(args) if arg.text.split("=")[0] in flags), None)
-    if at is None:
+def _unwrap_fd(args: list[Arg]) -> InnerCommands | None:
+    flags = ("-x", "-X", "--exec", "--exec-batch")
+    index = next((i for i, arg in enumerate(args) if arg.text.split("=")[0] in flags), None)
+    if index is None:
         return None
-    return InnerCommands((tuple(args[at + 1 :]),), does="changes", is_complete=False, reason=reason)
+    return InnerCommands(
+        (tuple(args[index + 1 :]),),
+        does="changes",
+        is_complete=False,
+        reason="runs a command on every file",
+    )
