@@ -74,7 +74,7 @@ CHANGES = {
 def test_what_a_command_changed_is_put_back(root, command, names):
     before = snapshot(root)
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     subprocess.run(["sh", "-ec", command], cwd=root, check=True)
     assert snapshot(root) != before
     assert watched.restore() == Restoration(tuple(names))
@@ -87,7 +87,7 @@ def test_hooks_that_became_a_link_are_a_folder_again_and_nothing_is_written_thro
     (root / "trap").mkdir()
     (root / "trap/pre-commit").write_text("theirs")
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     subprocess.run(["sh", "-ec", "rm -r .git/hooks; ln -s ../trap .git/hooks"], cwd=root)
     assert watched.restore().lost == ()
     assert snapshot(root) == before
@@ -109,7 +109,7 @@ HARMLESS = {
 @pytest.mark.parametrize("command", HARMLESS.values(), ids=HARMLESS)
 def test_what_can_run_nothing_is_let_be(root, command):
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     subprocess.run(["sh", "-ec", command], cwd=root, check=True)
     before = snapshot(root)
     assert watched.restore() == Restoration()
@@ -139,7 +139,7 @@ def test_a_configuration_that_runs_or_redirects_is_put_back(root, command):
     add = ["git", "remote", "add", "origin", "https://example.com/x.git"]
     subprocess.run(add, cwd=root, check=True)
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     before = snapshot(root)
     subprocess.run(["sh", "-ec", command], cwd=root, check=True)
     assert watched.restore() == Restoration((".git/config",))
@@ -150,10 +150,10 @@ def test_a_branch_may_follow_a_remote_that_was_there(root):
     for words in (["remote", "add", "up", "https://example.com/x.git"], ["branch", "-M", "main"]):
         subprocess.run(["git", *words], cwd=root, check=True)
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     subprocess.run(["git", "config", "branch.main.remote", "up"], cwd=root, check=True)
     assert watched.restore() == Restoration()
-    watched.look()
+    watched.take_snapshot()
     subprocess.run(["git", "remote", "add", "other", "../x"], cwd=root, check=True)
     assert watched.restore() == Restoration()
     subprocess.run(["git", "remote", "add", "origin", "../x"], cwd=root, check=True)
@@ -165,7 +165,7 @@ def test_a_clone_into_the_workspace_is_let_be(root, tmp_path_factory):
     subprocess.run([*commit, "-m", "x"], cwd=root, check=True)
     work = tmp_path_factory.mktemp("clone")
     watched = ProtectedFiles(str(work))
-    watched.look()
+    watched.take_snapshot()
     subprocess.run(["git", "clone", "-q", str(root), str(work)], check=True)
     assert watched.restore() == Restoration()
     assert "[branch" in (work / ".git/config").read_text()
@@ -173,7 +173,7 @@ def test_a_clone_into_the_workspace_is_let_be(root, tmp_path_factory):
 
 def test_a_new_repository_is_let_be_and_one_with_a_hook_is_not(tmp_path):
     watched = ProtectedFiles(str(tmp_path))
-    watched.look()
+    watched.take_snapshot()
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     assert watched.restore() == Restoration()
     (tmp_path / ".git/hooks/post-checkout").write_text("evil")
@@ -183,7 +183,7 @@ def test_a_new_repository_is_let_be_and_one_with_a_hook_is_not(tmp_path):
 
 def test_a_git_folder_that_is_gone_is_told(root):
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     subprocess.run(["rm", "-r", ".git"], cwd=root, check=True)
     found = watched.restore()
     assert (found.restored, ".git/config" in found.lost) == ((), True)
@@ -197,7 +197,7 @@ def test_the_configuration_of_a_submodule_is_protected(root):
     (module / "HEAD").write_text("ref: refs/heads/main\n")
     (module / "config").write_text("[core]\n\tbare = false\n")
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     (module / "config").write_text("[core]\n\tfsmonitor = evil\n")
     (module / "hooks/post-checkout").write_text("evil")
     (module / "objects/pack").write_text("x")
@@ -217,7 +217,7 @@ def nested(root):
     (inner / ".git/hooks/pre-commit").write_text("mine")
     watched = ProtectedFiles(str(root))
     watched.repositories = ("libs/inner",)
-    watched.look()
+    watched.take_snapshot()
     return watched
 
 
@@ -243,7 +243,7 @@ def test_a_nested_repository_may_be_removed_and_has_its_hooks_if_it_is_back(root
     moving = "mv libs/inner away; echo evil > away/.git/hooks/pre-commit"
     subprocess.run(["sh", "-ec", moving], cwd=root, check=True)
     assert nested.restore() == Restoration()
-    nested.look()
+    nested.take_snapshot()
     subprocess.run(["mv", "away", "libs/inner"], cwd=root, check=True)
     assert nested.restore() == Restoration(("libs/inner/.git/hooks/pre-commit",))
     assert (root / "libs/inner/.git/hooks/pre-commit").read_text() == "mine"
@@ -254,7 +254,7 @@ def test_a_folder_of_our_own_that_looks_like_a_repository_is_brought_back(root):
     own.parent.mkdir(parents=True)
     own.write_text("[core]")
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     subprocess.run(["rm", "-r", ".bridle/x/.git"], cwd=root, check=True)
     assert watched.restore().restored
     assert own.read_text() == "[core]"
@@ -262,9 +262,9 @@ def test_a_folder_of_our_own_that_looks_like_a_repository_is_brought_back(root):
 
 def test_what_the_person_changes_between_commands_stays(root):
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     (root / ".git/hooks/pre-push").write_text("mine")
-    watched.look()
+    watched.take_snapshot()
     assert watched.restore() == Restoration()
     assert (root / ".git/hooks/pre-push").read_text() == "mine"
 
@@ -275,7 +275,7 @@ def test_with_more_than_is_looked_at_nothing_is_taken_for_new(root):
     for number in range(40):
         (folder / f"{number:02d}").write_text(str(number))
     watched = ProtectedFiles(str(root), [".bridle"], most=20)
-    watched.look()
+    watched.take_snapshot()
     (folder / "03").unlink()
     (folder / "04").write_text("changed")
     assert watched.restore() == Restoration((".bridle/03", ".bridle/04"))
@@ -294,7 +294,7 @@ def test_more_than_is_held_hides_nothing_that_is_new(root, place):
     (root / place).mkdir(exist_ok=True)
     before = set((root / place).rglob("*"))
     watched = ProtectedFiles(str(root), most=30)
-    watched.look()
+    watched.take_snapshot()
     for number in range(100):
         (root / place / f"a{number:02d}").write_text("x")
     (root / place / "post-checkout").write_text("evil")
@@ -308,7 +308,7 @@ def test_many_in_one_place_hide_nothing_in_another(root):
         (root / ".bridle" / f"{number:02d}").write_text(str(number))
         (root / ".git/hooks" / f"a{number:02d}.sample").write_text(str(number))
     watched = ProtectedFiles(str(root), most=35)
-    watched.look()
+    watched.take_snapshot()
     (root / ".git/info/attributes").write_text("* filter=evil\n")
     assert watched.restore() == Restoration((".git/info/attributes",))
 
@@ -320,7 +320,7 @@ def test_a_folder_of_modules_that_looks_like_a_repository_hides_nothing(root):
     (module / "HEAD").write_text("ref: refs/heads/main\n")
     (module / "config").write_text("[core]\n")
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     (root / ".git/modules/HEAD").write_text("ref: refs/heads/main\n")
     (root / ".git/modules/objects").mkdir()
     (module / "hooks/post-checkout").write_text("evil")
@@ -329,7 +329,7 @@ def test_a_folder_of_modules_that_looks_like_a_repository_hides_nothing(root):
 
 def test_a_folder_too_deep_to_be_removed_is_out_of_the_way(tmp_path):
     watched = ProtectedFiles(str(tmp_path))
-    watched.look()
+    watched.take_snapshot()
     script = "import os\nfor n in ['.bridle', *'a' * 1500]: os.mkdir(n); os.chdir(n)"
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
     found = watched.restore()
@@ -340,7 +340,7 @@ def test_a_folder_too_deep_to_be_removed_is_out_of_the_way(tmp_path):
 
 def test_an_empty_folder_is_swept_and_not_told(tmp_path):
     watched = ProtectedFiles(str(tmp_path))
-    watched.look()
+    watched.take_snapshot()
     (tmp_path / ".bridle").mkdir()
     assert watched.restore() == Restoration()
     assert list(tmp_path.iterdir()) == []
@@ -353,7 +353,7 @@ def test_no_bytes_of_a_configuration_break_it(tmp_path_factory, data):
     config = root / ".git/config"
     config.write_bytes(b"[core]\n\tbare = false\n")
     watched = ProtectedFiles(str(root))
-    watched.look()
+    watched.take_snapshot()
     config.write_bytes(data)
     found = watched.restore()
     assert found in (Restoration(), Restoration((".git/config",)))

@@ -1,9 +1,9 @@
-"""One folder of a workspace, as the commands of all sessions in this process share it.
+"""One folder of a workspace, which the commands of all sessions in this process share.
 
-Subagents and a server's sessions run commands side by side in the same files. So what protected and
-guarded files held is noted before the first of the commands under way, and every change since is
-judged by what all of them may do: a change that one was permitted stays when another one ends, and
-no command takes for given what another one did without permission.
+Subagents and a server's sessions run commands in parallel in the same files. So protected and
+guarded files are kept before the first of the running commands, and every change since is judged by
+what all of them may do: a change that one was permitted stays when another one ends, and no command
+builds on what another one did without permission.
 """
 
 import os
@@ -29,17 +29,17 @@ from bridle.workspace.protected_files import (
     changes_by_tools,
 )
 
-_MOST_HIDDEN, _MOST_CLOSED = 300, 100  # files of the workspace that bubblewrap covers
-_MOST_REPOSITORIES = 200  # inside the folder, those of earlier commands too
+_MAX_HIDDEN, _MAX_CLOSED = 300, 100  # files of the workspace that bubblewrap covers
+_MAX_REPOSITORIES = 200  # inside the folder, those of earlier commands too
 _KILLED = "(changed when bridle was last ended here; what stood there is beside it)"
 
 
 class Run(Struct, eq=False):
     """One command while it runs: what it may use, and which guarded files it cannot.
 
-    `roots` are the folders of its workspace: paths in the first are named from there. `commits` are
-    what the refs of each folder led to before the session's first command. `is_free`: a person let
-    it run outside of the sandbox. `changed` is what was put back before it began, done by others.
+    `roots` are the folders of its workspace: paths in the first are relative to it. `commits` are
+    those of each folder's refs before the session's first command. `is_free`: a person let it run
+    outside of the sandbox. `changed` is what others did and was restored before it began.
     """
 
     access: Access
@@ -52,46 +52,46 @@ class Run(Struct, eq=False):
     changed: Restoration = Restoration()
     is_over: bool = False
 
-    def named(self, root: str, path: str) -> str:
-        """A path as the gate names it: from the first folder of the workspace, or whole."""
+    def gate_path(self, root: str, path: str) -> str:
+        """Return a path as the gate names it: from the workspace's first folder, or absolute."""
         return path if root == self.roots[0] else f"{root}/{path}"
 
 
 class GuardedRoot:
-    """The protected and guarded files of one folder, and the commands under way in it."""
+    """The protected and guarded files of one folder, and the commands that run in it."""
 
     def __init__(self, root: str, state: str) -> None:
         home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
         self.root = root
         self._git = GitConfiguration(root, home)
-        guarded = CrashBackup(state, root, "guarded") if state else None
-        self._files = GuardedFiles(root, self._git, guarded)
-        self._watched = [
+        backup = CrashBackup(state, root, "guarded") if state else None
+        self._guarded = GuardedFiles(root, self._git, backup)
+        self._protected = [
             ProtectedFiles(root, NAMES, backup=CrashBackup(state, root) if state else None)
         ]
         if own := linked_repository(root).own:
             backup = CrashBackup(state, own) if state else None
-            self._watched.append(ProtectedFiles(own, WORKTREE_FILES, backup=backup))
-        self._tamed = RepositoryGuard(root, home)
+            self._protected.append(ProtectedFiles(own, WORKTREE_FILES, backup=backup))
+        self._repositories = RepositoryGuard(root, home)
         self._runs: list[Run] = []
         self._is_new = True
         self._lock = threading.Lock()
 
     def begin(self, run: Run) -> Restoration:
-        """Note what files hold before a command, and which ones it cannot use.
+        """Keep what is there before a command, and decide which files it cannot use.
 
-        If others are under way, what they did without permission is put back.
+        If others are running, restore what they changed without permission.
         """
         with self._lock:
-            self._runs = [one for one in self._runs if not one.is_over]
+            self._runs = [other for other in self._runs if not other.is_over]
             if self._runs:
                 changed = self._restore(is_last=False)
-                found = self._files.scan_again()
+                found = self._guarded.scan_again()
             else:
                 changed = self._recover() if self._is_new else Restoration()
                 self._is_new = False
                 changes_by_tools(self.root)
-                found = self._look()
+                found = self._take_snapshot()
             if run.level == "bubblewrap":
                 run.unreadable += self._unreadable(found, run)
                 run.unwritable += self._unwritable(found, run)
@@ -100,81 +100,84 @@ class GuardedRoot:
             return changed
 
     def end(self, run: Run) -> Restoration:
-        """A command has ended: put back what was done without permission."""
+        """Restore what was changed without permission: a command has ended."""
         with self._lock:
-            self._runs = [one for one in self._runs if not one.is_over]
+            self._runs = [other for other in self._runs if not other.is_over]
             is_last = len(self._runs) == 1
-            found = self._restore(is_last=is_last) if run in self._runs else Restoration()
+            restoration = self._restore(is_last=is_last) if run in self._runs else Restoration()
             run.is_over = True
             self._save()
-            return found
+            return restoration
 
-    def rest(self) -> None:
-        """Remove what was kept on disk if no command is under way."""
+    def discard_backups(self) -> None:
+        """Remove what was kept on disk if no command is running."""
         with self._lock:
             self._save()
 
-    def _look(self) -> GuardedPaths:
-        found = self._files.look()
-        top = self._watched[0]
+    def _take_snapshot(self) -> GuardedPaths:
+        guarded = self._guarded.take_snapshot()
+        top = self._protected[0]
         top.names = (*NAMES, *self._git.paths.files_in(self.root))
-        seen = dict.fromkeys((*top.repositories, *self._files.repositories))
-        top.repositories = tuple(seen)[:_MOST_REPOSITORIES]
-        for protected_files in self._watched:
-            protected_files.look()
-        self._tamed.look()
-        return found
+        repositories = dict.fromkeys((*top.repositories, *self._guarded.repositories))
+        top.repositories = tuple(repositories)[:_MAX_REPOSITORIES]
+        for protected_files in self._protected:
+            protected_files.take_snapshot()
+        self._repositories.take_snapshot()
+        return guarded
 
     def _save(self) -> None:
-        self._runs = [one for one in self._runs if not one.is_over]
+        self._runs = [other for other in self._runs if not other.is_over]
         if not self._runs:
-            for protected_files in self._watched:
-                protected_files.rest()
+            for protected_files in self._protected:
+                protected_files.discard_backup()
         if self._runs and not any(run.is_free for run in self._runs):
-            self._files.save(self._is_mounted)
+            self._guarded.write_backup(self._is_mounted)
         else:
-            self._files.forget()
+            self._guarded.discard_backup()
 
     def _recover(self) -> Restoration:
-        """What was under way when a bridle was killed here is put back now."""
-        found = self._together([protected_files.recover() for protected_files in self._watched])
-        undone = self._files.recover()
+        """Restore what commands had changed when a bridle was killed here."""
+        found = self._combine([protected_files.recover() for protected_files in self._protected])
+        undone = self._guarded.recover()
         parts = (found.restored, found.lost, undone)
         return Restoration(*(tuple(f"{name} {_KILLED}" for name in part) for part in parts))
 
     def _restore(self, *, is_last: bool) -> Restoration:
-        found = self._together([protected_files.restore() for protected_files in self._watched])
+        found = self._combine([protected_files.restore() for protected_files in self._protected])
         is_free = any(run.is_free for run in self._runs)
         if not (is_free and is_last):
             by_tools = changes_by_tools(self.root)
             permissions = AllowedChanges(
-                allowed=lambda path: f"{self.root}/{path}" in by_tools or self._allowed(path),
+                is_allowed=lambda path: f"{self.root}/{path}" in by_tools or self._is_allowed(path),
                 is_mounted=self._is_mounted,
                 from_git=self._from_git if any(run.access.git for run in self._runs) else None,
                 is_free=is_free,
             )
-            undone = tuple(self._files.restore(permissions, is_last=is_last))
+            undone = tuple(self._guarded.restore(permissions, is_last=is_last))
             found = found.plus(Restoration(undone=undone))
-        return found.plus(self._tamed.restore())
+        return found.plus(self._repositories.restore())
 
-    def _together(self, parts: list[Restoration]) -> Restoration:
-        """All of it. What is not in the folder itself is named by its whole path."""
+    def _combine(self, parts: list[Restoration]) -> Restoration:
+        """Return all together. What is not in the folder itself has its absolute path."""
         found = parts[0]
-        for protected_files, part in zip(self._watched[1:], parts[1:], strict=True):
-            names = (tuple(f"{protected_files.root}/{one}" for one in some) for some in part[:2])
+        for protected_files, part in zip(self._protected[1:], parts[1:], strict=True):
+            names = (
+                tuple(f"{protected_files.root}/{path}" for path in paths) for paths in part[:2]
+            )
             found = found.plus(Restoration(*names))
         return found
 
-    def _allowed(self, path: str) -> bool:
-        return any(run.access.writes(run.named(self.root, path)) for run in self._runs)
+    def _is_allowed(self, path: str) -> bool:
+        return any(run.access.writes(run.gate_path(self.root, path)) for run in self._runs)
 
     def _is_mounted(self, path: str) -> bool:
         return all(f"{self.root}/{path}" in run.unwritable for run in self._runs)
 
     def _from_git(self, contents: Mapping[str, bytes]) -> set[str]:
-        """Those that git may put in place: from any commit if a person allowed that very command.
+        """Return the paths whose content git may have put there.
 
-        Otherwise from the commits that were there before the session of a git command under way.
+        That is a content of any commit, if a person allowed that very git command; otherwise, of
+        the commits from before the session.
         """
         found: set[str] = set()
         for run in self._runs:
@@ -189,43 +192,45 @@ class GuardedRoot:
         return found
 
     def _unreadable(self, found: GuardedPaths, run: Run) -> tuple[str, ...]:
-        """The credentials that bubblewrap hides.
+        """Return the credentials that bubblewrap hides.
 
-        If there are too many, those not changed for the longest time: a command can make any number
-        of files with such names, but none that is older.
+        If there are too many, those not changed for the longest time: a command can create any
+        number of files with such names, but none that is older.
         """
         paths = [
             f"{self.root}/{path}"
             for path in found.credentials
-            if not run.access.reads(run.named(self.root, path))
+            if not run.access.reads(run.gate_path(self.root, path))
         ]
-        if len(paths) > _MOST_HIDDEN:
-            paths = sorted(paths, key=_changed)[:_MOST_HIDDEN]
+        if len(paths) > _MAX_HIDDEN:
+            paths = sorted(paths, key=_change_time)[:_MAX_HIDDEN]
         return tuple(paths)
 
     def _unwritable(self, found: GuardedPaths, run: Run) -> tuple[str, ...]:
-        """None if git is at work: it could not leave half of its files as they are."""
+        """Return what bubblewrap makes read-only. Nothing for git, which would fail half-way."""
         if run.access.git:
             return ()
-        tops = (top for top in found.autorun if not run.access.writes(run.named(self.root, top)))
-        return tuple(f"{self.root}/{top}" for top in tops)[:_MOST_CLOSED]
+        tops = (
+            top for top in found.autorun if not run.access.writes(run.gate_path(self.root, top))
+        )
+        return tuple(f"{self.root}/{top}" for top in tops)[:_MAX_CLOSED]
 
 
 _roots: WeakValueDictionary[tuple[str, str], GuardedRoot] = WeakValueDictionary()
-_making = threading.Lock()
+_roots_lock = threading.Lock()
 
 
 def guarded_root(root: str, state: str) -> GuardedRoot:
-    """The one of this folder: the same for whoever asks while somebody has it."""
+    """Return the object of a folder, the same one for all callers while any of them has it."""
     key = (os.path.realpath(root), state)
-    with _making:
-        found = _roots.get(key)
-        if found is None:
-            found = _roots[key] = GuardedRoot(*key)
-        return found
+    with _roots_lock:
+        guarded = _roots.get(key)
+        if guarded is None:
+            guarded = _roots[key] = GuardedRoot(*key)
+        return guarded
 
 
-def _changed(path: str) -> int:
+def _change_time(path: str) -> int:
     with suppress(OSError):
         return Path(path).lstat().st_ctime_ns
     return 0

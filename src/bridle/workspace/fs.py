@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 # How to open a folder, a file to read, and a file that does not exist yet: never through a link. A
-# FIFO does not block whoever opens it, and a terminal does not become ours.
+# FIFO does not block us, and a terminal does not become our controlling terminal.
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+TRAVERSE = FOLDER | getattr(os, "O_PATH", 0)  # to go through a folder needs no right to read it
 _BLOCK = 1 << 20
 
 
@@ -99,7 +100,7 @@ def atomic_write(
 
 
 def temporary_name(path: str | os.PathLike[str]) -> str:
-    """A name beside `path` that nobody can guess."""
+    """Return a name beside `path` that nobody can guess."""
     parent, slash, _ = os.fspath(path).rpartition("/")
     return f"{parent}{slash}.{os.urandom(12).hex()}.tmp"
 
@@ -177,7 +178,7 @@ def read_file(folder: int, name: str, limit: int) -> bytes | None:
 
 
 def list_names(folder: int) -> list[str]:
-    """The names in a folder, in no order."""
+    """Return the names in a folder, in no order."""
     with os.scandir(folder) as entries:
         return [entry.name for entry in entries]
 
@@ -191,63 +192,52 @@ def open_file(path: str | os.PathLike[str]) -> int:
     return handle
 
 
-# Files and folders put in place below a folder that somebody hostile may write.
+# Files and folders that are restored in a folder that somebody hostile may write.
 
 _REFUSED = ".bridle-refused"
-# All of a name's end, so that no name that a program looks for (`ci.yml`) can be spelled like it.
+# All of the end of a name, so that no name that a program looks for (`ci.yml`) can match.
 _SET_ASIDE = re.compile(r"\.bridle-refused-[0-9a-f]{8}\Z")
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Entry(NamedTuple):
-    """What stood at a path: its kind and mode, when it was changed last, and its bytes or target.
+class SavedEntry(NamedTuple):
+    """What was at a path: its kind and mode, what changes when it does, and its bytes or target.
 
-    `data` is None for a file that is too large to be held: it can be compared, not restored.
+    `data` is None for a file that is too large to be kept: it can be compared, not restored.
     """
 
     mode: int
-    mark: tuple[int, ...]
+    stamp: tuple[int, ...]
     data: bytes | None
 
 
-class Parent:
-    """The folder that a path lies in, opened name by name without following a link."""
+@contextmanager
+def open_parent(root: str, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """Open the folder that a path lies in, following no link: its handle, and the path's last name.
 
-    def __init__(self, root: str, path: str, make: bool = False) -> None:
-        *self._folders, self._name = path.split("/")
-        self._root = root
-        self._make = make
-        self._handle = -1
-
-    def __enter__(self) -> tuple[int, str]:
-        self._handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for folder in self._folders:
-                above, self._handle = self._handle, self._step(folder)
-                os.close(above)
-        except BaseException:
-            os.close(self._handle)
-            raise
-        return self._handle, self._name
-
-    def _step(self, folder: str) -> int:
-        try:
-            return os.open(folder, _FOLDER, dir_fd=self._handle)
-        except OSError:
-            if not self._make:
-                raise
-        remove(self._handle, folder)  # a link or a file that was put there instead
-        os.mkdir(folder, dir_fd=self._handle)
-        return os.open(folder, _FOLDER, dir_fd=self._handle)
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._handle)
+    With `make`, create missing folders; a link or a file that is in their place is removed.
+    """
+    *folders, name = path.split("/")
+    handle = os.open(root, TRAVERSE)
+    try:
+        for folder in folders:
+            try:
+                inner = os.open(folder, TRAVERSE, dir_fd=handle)
+            except OSError:
+                if not make:
+                    raise
+                remove_entry(handle, folder)
+                os.mkdir(folder, dir_fd=handle)
+                inner = os.open(folder, TRAVERSE, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle, name
+    finally:
+        os.close(handle)
 
 
-def names_in(handle: int, name: str) -> list[str]:
-    """The names in a folder, the last first."""
-    folder = os.open(name, _FOLDER, dir_fd=handle)
+def list_folder(handle: int, name: str) -> list[str]:
+    """Return the names in a folder below an open one, the last first."""
+    folder = os.open(name, FOLDER, dir_fd=handle)
     try:
         with os.scandir(folder) as entries:
             return sorted((entry.name for entry in entries), reverse=True)
@@ -255,8 +245,8 @@ def names_in(handle: int, name: str) -> list[str]:
         os.close(folder)
 
 
-def remove(handle: int, name: str) -> None:
-    """Take it away with everything in it. What cannot be (too deep) is renamed to nothing known."""
+def remove_entry(handle: int, name: str) -> None:
+    """Remove a file, or a folder with everything in it. If it is too deep, set it aside."""
     with suppress(FileNotFoundError):
         status = os.stat(name, dir_fd=handle, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
@@ -274,7 +264,7 @@ def is_set_aside(name: str) -> bool:
 
 
 def set_aside(handle: int, name: str) -> str:
-    """Rename it to what nothing looks for; nothing is lost. Its new name; empty if it is gone."""
+    """Rename it to a name that no program looks for. Return that name, or empty if it is gone."""
     new = f"{name[:50]}{_REFUSED}-{os.urandom(4).hex()}"
     try:
         os.rename(name, new, src_dir_fd=handle, dst_dir_fd=handle)
@@ -283,57 +273,57 @@ def set_aside(handle: int, name: str) -> str:
     return new
 
 
-def put(handle: int, name: str, before: Entry) -> None:
-    """Make what stood there; the name is free, but for a folder."""
+def restore_entry(handle: int, name: str, before: SavedEntry) -> None:
+    """Create what was there. Only a folder may exist already."""
     mode = stat.S_IMODE(before.mode)
     if stat.S_ISDIR(before.mode):
         try:
-            folder = os.open(name, _FOLDER, dir_fd=handle)
+            folder = os.open(name, FOLDER, dir_fd=handle)
         except OSError:
-            remove(handle, name)
+            remove_entry(handle, name)
             os.mkdir(name, dir_fd=handle)
-            folder = os.open(name, _FOLDER, dir_fd=handle)
+            folder = os.open(name, FOLDER, dir_fd=handle)
         os.fchmod(folder, mode)
         os.close(folder)
     elif stat.S_ISLNK(before.mode):
         os.symlink(before.data or b"", name.encode(errors="surrogateescape"), dir_fd=handle)
     elif stat.S_ISREG(before.mode):
-        with os.fdopen(os.open(name, _NEW, 0o600, dir_fd=handle), "wb") as file:
+        with os.fdopen(os.open(name, CREATE, 0o600, dir_fd=handle), "wb") as file:
             file.write(before.data or b"")
             os.fchmod(file.fileno(), mode)
 
 
-# Folders for temporary files, private to the user, that go when their owners go.
+# Temporary folders, private to the user, that are removed when their owners are.
 
 _PREFIX = "bridle-shell-"  # of those that are locked: a new one has another name until it is
 
 
 def private_folder(owner: object) -> str:
-    """Make one under a name that cannot be guessed: its real path."""
+    """Create a temporary folder for an object, and return its real path."""
     import tempfile  # loads `random`, which reading a file does not need
 
-    own = _of_process(os.getpid(), tempfile.gettempdir())
-    if not Path(own).is_dir():  # somebody has cleaned up
-        _of_process.cache_clear()
-        own = _of_process(os.getpid(), tempfile.gettempdir())
+    own = _process_folder(os.getpid(), tempfile.gettempdir())
+    if not Path(own).is_dir():  # somebody has removed it
+        _process_folder.cache_clear()
+        own = _process_folder(os.getpid(), tempfile.gettempdir())
     path = tempfile.mkdtemp(dir=own)
-    weakref.finalize(owner, _end, path, os.getpid())
+    weakref.finalize(owner, _remove_own, path, os.getpid())
     return path
 
 
 @cache
-def _of_process(pid: int, above: str) -> str:
-    """The folder of this process."""
+def _process_folder(pid: int, above: str) -> str:
+    """Create the folder of this process, which has the others in it."""
     import tempfile
 
     _remove_left_behind(above)
     new = Path(os.path.realpath(tempfile.mkdtemp(prefix="bridle-", dir=above)))
     path = str(new.with_name(new.name.replace("bridle-", _PREFIX, 1)))
-    lock = os.open(new, _FOLDER)
-    with suppress(OSError):  # where nothing can be locked, nobody removes it either
+    lock = os.open(new, FOLDER)
+    with suppress(OSError):  # if files cannot be locked here, nobody removes it either
         fcntl.flock(lock, fcntl.LOCK_EX)
     new.rename(path)
-    atexit.register(_end, path, pid)
+    atexit.register(_remove_own, path, pid)
     return path
 
 
@@ -341,7 +331,7 @@ def _remove_left_behind(above: str) -> None:
     with suppress(OSError), os.scandir(above) as entries:
         for path in [entry.path for entry in entries if entry.name.startswith(_PREFIX)]:
             with suppress(OSError):
-                handle = os.open(path, _FOLDER)
+                handle = os.open(path, FOLDER)
                 try:
                     if os.fstat(handle).st_uid == os.geteuid():
                         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -350,14 +340,14 @@ def _remove_left_behind(above: str) -> None:
                     os.close(handle)
 
 
-def _end(path: str, maker: int) -> None:
-    """Remove it. A fork owns nothing."""
-    if os.getpid() == maker:
+def _remove_own(path: str, creator: int) -> None:
+    """Remove a folder, unless this is a fork of the process that created it."""
+    if os.getpid() == creator:
         _remove_tree(path)
 
 
 def _remove_tree(path: str) -> None:
-    """Remove it with everything in it, also what a command has locked."""
+    """Remove it with everything in it, also folders that a command has made unreadable."""
     with suppress(RecursionError):
         for folder, _, _ in os.walk(path):
             with suppress(OSError):

@@ -13,12 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from bridle.errors import OutsideWorkspace, ToolError
-from bridle.workspace.fs import FOLDER, READ
+from bridle.workspace.fs import FOLDER, READ, TRAVERSE
 from bridle.workspace.text import one_line
 
 MAX_LINKS = 40  # links followed for one path; the kernel's own limit
 Root = tuple[str, ...]  # the paths that a root is known by, its real path first
-_THROUGH = FOLDER | getattr(os, "O_PATH", 0)  # passing through asks for no right to read
 
 
 class OutsideRoots(OutsideWorkspace):
@@ -86,13 +85,13 @@ class Location:
         Raise `FileNotFoundError` if it is missing, `NotADirectoryError` for a link or a file.
         """
         try:
-            handle = os.open(name, _THROUGH, dir_fd=self.folder)
+            handle = os.open(name, TRAVERSE, dir_fd=self.folder)
         except FileNotFoundError:
             if not make:
                 raise
             with suppress(FileExistsError):  # somebody else has just created it
                 os.mkdir(name, dir_fd=self.folder)
-            handle = os.open(name, _THROUGH, dir_fd=self.folder)
+            handle = os.open(name, TRAVERSE, dir_fd=self.folder)
         self.folders.append(handle)
         self.names.append(name)
 
@@ -168,7 +167,7 @@ def open_location(
 
 def _open_root(root: Root) -> int:
     try:
-        return os.open(root[0], _THROUGH)
+        return os.open(root[0], TRAVERSE)
     except FileNotFoundError as error:
         raise ToolError("The workspace itself is gone: its folder was removed.", error) from error
 

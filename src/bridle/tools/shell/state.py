@@ -135,7 +135,7 @@ class ShellState:
         """Stop the jobs, and remove what was kept about guarded files."""
         await self.jobs.close()
         for guarded in self._guarded:
-            guarded.rest()
+            guarded.discard_backups()
 
     def environment(self, *, is_confined: bool) -> dict[str, str]:
         """Return the environment of a command, with caches in a folder that it can write to."""

@@ -13,8 +13,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bridle.workspace.fs import FOLDER, atomic_write, put_in_place, temporary_name, write_all
-from bridle.workspace.undo.snapshot import open_parent
+from bridle.workspace.fs import (
+    FOLDER,
+    atomic_write,
+    open_parent,
+    put_in_place,
+    temporary_name,
+    write_all,
+)
 from bridle.workspace.undo.storage import ContentStore
 from bridle.workspace.undo.tree import State
 

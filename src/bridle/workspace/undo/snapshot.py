@@ -10,15 +10,15 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
 
 from msgspec import Struct
 
-from bridle.workspace.fs import FOLDER, READ
+from bridle.workspace.fs import FOLDER, READ, open_parent
 from bridle.workspace.git.repository import tracked_paths
 from bridle.workspace.ignore import Ignored, parse_ignore
 from bridle.workspace.undo.storage import ContentStore
@@ -201,7 +201,6 @@ def _read_handle(handle: int, most: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-_THROUGH = FOLDER | getattr(os, "O_PATH", 0)  # passing through asks for no right to read
 _MAX_DEPTH = 100  # folders below each other; each has a handle open
 _IGNORE = ".gitignore"
 _UNKNOWN = Folder(rules="-")
@@ -431,21 +430,3 @@ def read_path(
     except OSError as error:
         is_gone = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
         return Entry(0, why="" if is_gone else "unreadable"), None
-
-
-@contextmanager
-def open_parent(root: str, path: str) -> Iterator[tuple[int, str]]:
-    """Open the folder that a path lies in, following no link: its handle, and the path's last name.
-
-    Raise `OSError` if there is no such folder.
-    """
-    *folders, name = path.split("/")
-    handle = os.open(root, _THROUGH)
-    try:
-        for folder in folders:
-            inner = os.open(folder, _THROUGH, dir_fd=handle)
-            os.close(handle)
-            handle = inner
-        yield handle, name
-    finally:
-        os.close(handle)
