@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from bridle import events
 from bridle.cli import event_lines
+from bridle.cli.approval_text import request_text
 from bridle.cli.event_lines import notice_lines
-from bridle.cli.question import question
 from bridle.cli.screen import Screen
 from bridle.cli.story import Story, heading
 from bridle.cli.style import Paint
@@ -86,8 +86,8 @@ def shown(feed: list[Event], paint: Paint, out: io.StringIO) -> Iterator[str]:
         screen.feed(record)
         yield from story.lines(record)
         if isinstance(event, events.ApprovalAsked):
-            yield question(event, paint, 40)
-            yield question(event, paint, 40, "\x1bbefore\n")
+            yield request_text(event, paint, 40)
+            yield request_text(event, paint, 40, "\x1bbefore\n")
     screen.break_line()
     yield from (*story.total(), out.getvalue(), err.getvalue())
     records = [Record(number, "\x1b[2J", event) for number, event in enumerate(feed)]

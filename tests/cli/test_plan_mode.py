@@ -6,7 +6,12 @@ import shlex
 import pytest
 from cli_program import Program
 
-from bridle.cli.plan_question import is_question, plan_answer, plan_question
+from bridle.cli.approval_text import (
+    is_question,
+    parse_question_answer,
+    question_choices,
+    question_text,
+)
 from bridle.cli.style import Paint
 from bridle.events import ApprovalAsked, ModeChanged, ToolResultEvent, TurnEnded
 from bridle.messages import ToolCall
@@ -25,7 +30,9 @@ def asked(name, **arguments):
 
 
 def plain(name, **arguments):
-    return plan_question(asked(name, **arguments), Paint(False), 40).split("\n")
+    request, paint = asked(name, **arguments), Paint(False)
+    text = f"{question_text(request, paint, 40)}\n{question_choices(request, paint)}"
+    return text.split("\n")
 
 
 def test_a_plan_is_shown_whole_as_markdown_with_a_mark_before_each_line():
@@ -76,7 +83,7 @@ def test_a_question_has_numbered_options_and_long_words_are_folded():
     ],
 )
 def test_a_plan_is_agreed_to_by_a_yes_and_by_nothing_else(typed, answer):
-    assert plan_answer(asked("exit_plan_mode", plan=PLAN), typed) == answer
+    assert parse_question_answer(asked("exit_plan_mode", plan=PLAN), typed) == answer
 
 
 @pytest.mark.parametrize(
@@ -93,7 +100,7 @@ def test_a_plan_is_agreed_to_by_a_yes_and_by_nothing_else(typed, answer):
     ],
 )
 def test_a_question_is_answered_by_a_number_or_by_words(typed, answer):
-    assert plan_answer(asked("ask_user", **QUESTION), typed) == answer
+    assert parse_question_answer(asked("ask_user", **QUESTION), typed) == answer
 
 
 def test_other_calls_are_no_questions_of_this_kind():

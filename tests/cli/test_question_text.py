@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.cli import together
-from bridle.cli.question import choices, question, to_answer
+from bridle.cli.approval_text import (
+    group_choices,
+    group_text,
+    parse_answer,
+    parse_group_answers,
+    request_choices,
+    request_text,
+)
 from bridle.cli.style import Paint, cells
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
@@ -26,7 +32,7 @@ def asked(name: str, arguments: dict[str, Any], **more: Any) -> ApprovalAsked:
 
 def test_every_command_of_a_line_stands_on_a_line_of_its_own():
     commands = ("git add -A", "git commit -m x", "git push")
-    text = question(asked("shell", {"command": LINE}, commands=commands), PLAIN)
+    text = request_text(asked("shell", {"command": LINE}, commands=commands), PLAIN)
     assert text.splitlines() == [
         "? Run this command?",
         "  why: it asks",
@@ -40,16 +46,16 @@ def test_every_command_of_a_line_stands_on_a_line_of_its_own():
 
 
 def test_a_command_that_says_just_that_is_not_said_twice():
-    plain = question(asked("shell", {"command": "git push"}, commands=("git push",)), PLAIN)
+    plain = request_text(asked("shell", {"command": "git push"}, commands=("git push",)), PLAIN)
     assert plain.splitlines()[3:] == ["  │ $ git push"]
-    odd = question(asked("shell", {"command": 'gi"t" push'}, commands=("git push",)), PLAIN)
+    odd = request_text(asked("shell", {"command": 'gi"t" push'}, commands=("git push",)), PLAIN)
     assert odd.splitlines()[3:] == ['  │ $ gi"t" push', "  understood as:", "  │ git push"]
 
 
 def test_what_is_known_besides_the_call_is_said():
     call = {"command": "make"}
     more = {"commands": ("make",), "covers": "builds", "times": 3, "proposal": "allow: shell(make)"}
-    text = question(asked("shell", call, rule="ask: shell(make)", **more), PLAIN)
+    text = request_text(asked("shell", call, rule="ask: shell(make)", **more), PLAIN)
     assert text.splitlines()[1:] == [
         "  why: it asks (ask: shell(make))",
         "  in:  /w",
@@ -61,7 +67,7 @@ def test_what_is_known_besides_the_call_is_said():
 
 def test_that_nothing_holds_a_command_while_it_runs_is_said():
     lines = [
-        question(asked("shell", {"command": "make"}, sandbox=level), PLAIN).splitlines()
+        request_text(asked("shell", {"command": "make"}, sandbox=level), PLAIN).splitlines()
         for level in ("none", "landlock", "")
     ]
     said = "  it would run without a sandbox"
@@ -71,9 +77,9 @@ def test_that_nothing_holds_a_command_while_it_runs_is_said():
 
 def test_a_file_is_named_where_it_really_lies():
     arguments = {"path": "a/../b.txt", "content": "x\n"}
-    text = question(asked("write", arguments, paths=("b.txt",)), PLAIN)
+    text = request_text(asked("write", arguments, paths=("b.txt",)), PLAIN)
     assert text.splitlines()[3:] == ["  │ a/../b.txt", "  │ + x", "  file: b.txt"]
-    same = question(asked("write", {"path": "b", "content": "x\n"}, paths=("b",)), PLAIN)
+    same = request_text(asked("write", {"path": "b", "content": "x\n"}, paths=("b",)), PLAIN)
     assert same.splitlines()[3:] == ["  │ b", "  │ + x"]
 
 
@@ -156,12 +162,13 @@ def test_no_text_that_would_be_written_is_left_out(edits: list[dict[str, Any]], 
     ],
 )
 def test_arguments_that_make_no_change_are_shown_as_they_came(odd: dict[str, Any]):
-    text = question(asked("edit", {"path": "a", **odd}), PLAIN)
+    text = request_text(asked("edit", {"path": "a", **odd}), PLAIN)
     assert text.splitlines()[3].startswith('  │ {"path":"a",')
 
 
 def test_an_argument_that_is_no_part_of_the_change_is_shown_beside_it():
-    text = question(asked("publish", {"path": ["a", "b"], "content": "x\n", "to": "all"}), PLAIN)
+    arguments = {"path": ["a", "b"], "content": "x\n", "to": "all"}
+    text = request_text(asked("publish", arguments), PLAIN)
     assert text.splitlines()[3:] == ["  │ + x", '  │ {"path":["a","b"],"to":"all"}']
 
 
@@ -175,17 +182,17 @@ def test_an_argument_that_is_no_part_of_the_change_is_shown_beside_it():
     ],
 )
 def test_only_what_would_count_is_offered(more: dict[str, Any], keys: str):
-    offered = choices(asked("shell", {"command": "x"}, **more), 80)
+    offered = request_choices(asked("shell", {"command": "x"}, **more), 80)
     assert offered.splitlines()[-1].strip() + " " == keys
     assert max(map(cells, offered.splitlines())) <= 80
 
 
 def test_once_and_for_the_session_are_told_apart():
-    build = choices(asked("shell", {"command": "make"}, covers="builds"))
+    build = request_choices(asked("shell", {"command": "make"}, covers="builds"))
     assert "[y] allow once  [s] allow tests and builds in this folder for this session" in build
-    other = choices(asked("shell", {"command": "git push"}))
+    other = request_choices(asked("shell", {"command": "git push"}))
     assert "[y] allow once  [s] allow for this session" in other
-    assert "[s]" not in choices(asked("read", {"path": ".env"}, once_only=True))
+    assert "[s]" not in request_choices(asked("read", {"path": ".env"}, once_only=True))
 
 
 @pytest.mark.parametrize(
@@ -201,12 +208,12 @@ def test_once_and_for_the_session_are_told_apart():
     ],
 )
 def test_a_yes_with_words_begins_as_one(line: str, answer: Answer):
-    assert to_answer(line) == answer
+    assert parse_answer(line) == answer
 
 
 @given(st.text(max_size=30))
 def test_what_does_not_begin_with_a_yes_is_none(line: str):
-    if to_answer(line).allowed:
+    if parse_answer(line).allowed:
         assert re.match(r"\s*(?:y|yes|s|a|always|r|rule)\s*(?:,|$)", line, re.IGNORECASE)
 
 
@@ -215,7 +222,7 @@ def group(count: int, **more: Any) -> list[ApprovalAsked]:
 
 
 def test_questions_that_belong_together_are_numbered_and_share_their_reason():
-    text = together.questions(group(2), PLAIN, 80, [None, "0\n"])
+    text = group_text(group(2), PLAIN, 80, [None, "0\n"])
     assert text.splitlines() == [
         "? Allow these 2 calls?",
         "  why: it asks",
@@ -230,7 +237,7 @@ def test_questions_that_belong_together_are_numbered_and_share_their_reason():
         "  │ +1",
     ]
     other = asked("edit", {"path": "x", "old": "a", "new": "b"}, rule="ask: edit")
-    mixed = together.questions([*group(1), other], PLAIN, 80, [None, None]).splitlines()
+    mixed = group_text([*group(1), other], PLAIN, 80, [None, None]).splitlines()
     assert mixed.count("  why: it asks") == 1 and "  why: it asks (ask: edit)" in mixed
 
 
@@ -252,18 +259,18 @@ def test_questions_that_belong_together_are_numbered_and_share_their_reason():
     ],
 )
 def test_one_answer_counts_for_all_and_numbers_for_some(line: str | None, answers: Any):
-    assert together.to_answers(line, 4) == answers
+    assert parse_group_answers(line, 4) == answers
 
 
 def test_a_session_is_not_offered_where_a_yes_is_for_once():
-    assert together.choices(group(2), 80).endswith("  [y/s/1,2/each/N] ")
-    assert together.choices(group(2, once_only=True), 80).endswith("  [y/1,2/each/N] ")
+    assert group_choices(group(2), 80).endswith("  [y/s/1,2/each/N] ")
+    assert group_choices(group(2, once_only=True), 80).endswith("  [y/1,2/each/N] ")
 
 
 @given(st.lists(st.text(st.sampled_from(["a", "\x1b", "\n", "\u202e", "漢"])), max_size=3))
 def test_nothing_in_a_question_breaks_out_of_its_lines(words: list[str]):
     """Long or hostile text is folded and marked; a line is never wider than the terminal."""
     more = {"commands": tuple(words), "paths": tuple(words), "proposal": EVIL * 20}
-    text = question(asked("shell", {"command": EVIL * 30}, rule=EVIL * 9, **more), PLAIN, 40)
+    text = request_text(asked("shell", {"command": EVIL * 30}, rule=EVIL * 9, **more), PLAIN, 40)
     for line in text.splitlines()[1:]:
         assert line.startswith("  ") and cells(line) <= 40 and "\x1b" not in line

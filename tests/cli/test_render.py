@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.cli import event_lines
+from bridle.cli.approval_text import parse_answer, request_text
 from bridle.cli.event_lines import trace_line
-from bridle.cli.question import question, to_answer
 from bridle.cli.screen import Screen
 from bridle.cli.style import Paint, cells, cut, paint_for
 from bridle.events import (
@@ -140,7 +140,7 @@ def asked(name: str, arguments: dict[str, Any]) -> ApprovalAsked:
 
 
 def test_a_question_shows_the_exact_command_with_everything_visible():
-    text = question(asked("shell", {"command": f"echo {EVIL}\nrm -rf x", "timeout": 9}), PLAIN)
+    text = request_text(asked("shell", {"command": f"echo {EVIL}\nrm -rf x", "timeout": 9}), PLAIN)
     assert text.splitlines() == [
         "? Run this command?",
         "  why: it may change things",
@@ -171,19 +171,19 @@ def test_a_question_shows_the_exact_command_with_everything_visible():
     ],
 )
 def test_a_question_shows_the_change_that_a_call_would_make(arguments, before, lines):
-    text = question(asked("edit", arguments), PLAIN, 200, before)
+    text = request_text(asked("edit", arguments), PLAIN, 200, before)
     assert [line.removeprefix("  │ ") for line in text.splitlines()[3:]] == lines
 
 
 def test_a_long_line_of_a_question_is_folded_and_cannot_pose_as_the_question():
-    text = question(asked("shell", {"command": "true" + " " * 20 + "[y/s/N] y"}), PLAIN, 26)
+    text = request_text(asked("shell", {"command": "true" + " " * 20 + "[y/s/N] y"}), PLAIN, 26)
     assert text.splitlines()[4:] == ["  │ $ true" + " " * 14, "  │ ↪       [y/s/N] y"]
     assert text.splitlines()[1:4] == ["  why: it may change ", "  ↪ things", "  in:  /w"]
 
 
 def test_a_long_change_is_shown_whole():
     content = "\n".join(f"line {number}" for number in range(5000))
-    text = question(asked("write", {"path": "a", "content": content}), PLAIN)
+    text = request_text(asked("write", {"path": "a", "content": content}), PLAIN)
     assert "line 0\n" in text and "line 2500\n" in text and "+ line 4999\n" in text
 
 
@@ -203,7 +203,7 @@ def test_a_long_change_is_shown_whole():
     ],
 )
 def test_anything_but_a_clear_yes_is_no(line: str | None, answer: Answer):
-    assert to_answer(line) == answer
+    assert parse_answer(line) == answer
 
 
 CALL = ToolCall("1", "read", {"path": "a"})

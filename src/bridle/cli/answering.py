@@ -176,11 +176,11 @@ def refuse_late(one: Open) -> None:
 
 def _show(found: Sequence[Open]) -> None:
     """The questions in full, on standard error: standard output has what came of it."""
-    from bridle.cli.asking import shown_text
+    from bridle.cli.approver import full_text
 
     paint, width = paint_for(sys.stderr), width_of(sys.stderr)
     for kin in clusters(found):
-        click.echo(shown_text([one.pending.asked for one in kin], paint, width), err=True)
+        click.echo(full_text([one.pending.asked for one in kin], paint, width), err=True)
 
 
 def _answer(said: str, scope: str | None, word: str, found: Sequence[Open]) -> "Answer":
@@ -201,8 +201,8 @@ def _answer(said: str, scope: str | None, word: str, found: Sequence[Open]) -> "
 
 def _previewed(found: Sequence[Open]) -> str:
     """The rule that would be written, and what it covers. Raise a usage error where none would."""
-    from bridle.cli.asking import previewed
-    from bridle.cli.question import has_rule
+    from bridle.cli.approver import rule_preview
+    from bridle.tui.question_words import has_rule
 
     if len(found) > 1:
         raise click.UsageError("a rule is made of one question\nLeave --all out.")
@@ -211,7 +211,7 @@ def _previewed(found: Sequence[Open]) -> str:
         raise click.UsageError(
             "no rule would cover this and nothing else\nWrite one yourself, in policy.yaml."
         )
-    return previewed(asked, found[0].pending.session_id)
+    return rule_preview(asked, found[0].pending.session_id)
 
 
 def _heard(found: Sequence[Open]) -> "list[Answer]":
@@ -221,24 +221,26 @@ def _heard(found: Sequence[Open]) -> "list[Answer]":
     width = width_of(sys.stderr)
     if len(found) == 1:
         return [_one(found[0], width)]
-    from bridle.cli import together
+    from bridle.cli import approval_text
 
     asked = [one.pending.asked for one in found]
-    line = _line(together.choices(asked, width))
-    while (given := together.to_answers(line, len(found))) is None:
-        line = _line(together.choices(asked, width))
-    return [_one(one, width, whole=True) for one in found] if together.wants_each(line) else given
+    line = _line(approval_text.group_choices(asked, width))
+    while (given := approval_text.parse_group_answers(line, len(found))) is None:
+        line = _line(approval_text.group_choices(asked, width))
+    if approval_text.wants_each(line):
+        return [_one(one, width, whole=True) for one in found]
+    return given
 
 
 def _one(one: Open, width: int, *, whole: bool = False) -> "Answer":
     """One answer; `whole`: the question has to be shown again."""
-    from bridle.cli.asking import answer_of, choices_of
+    from bridle.cli.approver import choices_of, parse_answer
 
     asked = one.pending.asked
     if whole:
         _show([one])
     while True:
-        given = answer_of(asked, _line(choices_of(asked, width)))
+        given = parse_answer(asked, _line(choices_of(asked, width)))
         if given.scope != "rule":
             return given
         click.echo(_previewed([one]), err=True)

@@ -138,9 +138,9 @@ def _state(one: Open, paint: Paint) -> str:
     if one.pending.expired:
         return paint.red("expired: that counts as a no when the session is taken up again")
     until = f"  {paint.dim(f'(expires in {span(left)})')}" if left else ""
-    from bridle.cli.plan_question import ASK
+    from bridle.cli.approval_text import ASK_USER
 
-    words = " --word 'YOUR ANSWER'" if one.pending.asked.call.name == ASK else ""
+    words = " --word 'YOUR ANSWER'" if one.pending.asked.call.name == ASK_USER else ""
     return f"→ bridle approvals answer {plain(one.handle)} yes{words}{until}"
 
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import click
 
-from bridle.cli.asking import Asker
+from bridle.cli.approver import TerminalApprover
 from bridle.cli.event_loop import END_SIGNALS, on_signals
 from bridle.cli.failure import DONE, INTERRUPTED
 from bridle.cli.find import find_session, session_folder
@@ -45,7 +45,7 @@ async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
         screen.me = found.name  # there it is not this machine's name that counts
         if found.is_watched:
             return await watch(looked(found.session), screen)
-        return await _talk(client, found, Asker(Lines(), screen), teller)
+        return await _talk(client, found, TerminalApprover(Lines(), screen), teller)
 
 
 async def attach_here(start: str, flags: dict[str, Any]) -> int:
@@ -67,7 +67,7 @@ async def attach_here(start: str, flags: dict[str, Any]) -> int:
         if held.is_watched:
             return await watch(looked(held.session), screen)
         mine = held._replace(name=user_name())  # here it is known by that name
-        return await _talk(client, mine, Asker(Lines(), screen), teller)
+        return await _talk(client, mine, TerminalApprover(Lines(), screen), teller)
 
 
 class Looked(NamedTuple):
@@ -103,11 +103,11 @@ async def opened(client: Client, session: str, *, watch: bool) -> Opened:
     return Opened(await client.session(found or None), False, me.name)
 
 
-async def _talk(client: Client, found: Opened, asker: Asker, teller: "Teller") -> int:
+async def _talk(client: Client, found: Opened, approver: TerminalApprover, teller: "Teller") -> int:
     session = found.session
-    teller.room = Room(FarHouse(client, session, me=found.name), asker.screen, asker)
-    seen = session.began if asker.lines.is_terminal else session.seq
-    return await Repl(teller.room, asker.lines, seen).talk()
+    teller.room = Room(FarHouse(client, session, me=found.name), approver.screen, approver)
+    seen = session.began if approver.lines.is_terminal else session.seq
+    return await Repl(teller.room, approver.lines, seen).talk()
 
 
 async def watch(one: Looked, screen: Screen) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from bridle.cli.asking import current
+from bridle.cli.approver import file_content
 from bridle.cli.changing import back
 from bridle.cli.find import find_session
 from bridle.cli.house_here_moving import Moving
@@ -265,14 +265,14 @@ class OwnHouse(Moving):
 
     async def preview_rule(self, session_id: str, asked: ApprovalAsked) -> tuple[str, ...]:
         """The proposed rule, what it would have covered, where it goes: a line each."""
-        from bridle.cli.asking import previewed
+        from bridle.cli.approver import rule_preview
 
-        said = await asyncio.to_thread(previewed, asked, session_id)
+        said = await asyncio.to_thread(rule_preview, asked, session_id)
         return tuple(line.strip() for line in said.splitlines())
 
     def current(self, asked: ApprovalAsked) -> str | None:
         """What the file that a call would change holds now; None: not known."""
-        return current(asked)
+        return file_content(asked)
 
     def news(self) -> AsyncGenerator[None, None]:
         """Something about the sessions changed. Never ends."""

@@ -5,12 +5,11 @@ from collections.abc import Iterable
 
 import click
 
-from bridle.cli.asking import Asker, shown_text
+from bridle.cli.approval_text import PLAN, group_requests, is_question
+from bridle.cli.approver import TerminalApprover, full_text
 from bridle.cli.failure import complain
 from bridle.cli.find import handle_of, last_part
-from bridle.cli.plan_question import PLAN, is_question
 from bridle.cli.style import paint_for, width_of
-from bridle.cli.together import clusters
 from bridle.cli.turn import Watch
 from bridle.engine.session import Session
 from bridle.errors import SessionError
@@ -24,8 +23,8 @@ def tell_parked(session: Session, *, unsent: bool = False) -> None:
     """The questions in full, and how to answer them and go on. `unsent`: a prompt was held back."""
     paint, width = paint_for(sys.stderr), width_of(sys.stderr)
     asked = list(session.history.pending.values())
-    for kin in clusters(asked):
-        click.echo(shown_text(kin, paint, width), err=True)
+    for kin in group_requests(asked):
+        click.echo(full_text(kin, paint, width), err=True)
     several = len(asked) > 1
     count = quantity(len(asked), "answer") if several else "an answer"
     again = f"`bridle run --resume {session.id}`"
@@ -51,7 +50,7 @@ def _how(asked: ApprovalAsked, handle: str) -> str:
 
 
 async def carry_on(
-    session: Session, watch: Watch, asker: Asker | None, news: Iterable[Record]
+    session: Session, watch: Watch, approver: TerminalApprover | None, news: Iterable[Record]
 ) -> TurnResult | None:
     """What was left behind, to its end; None where it waits for answers that nobody can give.
 
@@ -60,9 +59,9 @@ async def carry_on(
     if session.is_parked:
         await session.expire()
     if session.is_parked and session.history.pending:
-        if asker is None:
+        if approver is None:
             return None
-        asker.expect_nothing(session.history.pending.values())
+        approver.skip_wait(session.history.pending.values())
     result = None
     while session.is_busy or session.history.waiting or (session.is_parked and result is None):
         result = await watch.resume()

@@ -12,13 +12,13 @@ import msgspec
 from msgspec.structs import replace
 
 from bridle.cli import failure
-from bridle.cli.asking import Asker
+from bridle.cli.approval_text import is_question, question_text
+from bridle.cli.approver import TerminalApprover
 from bridle.cli.event_lines import json_line, write_json_line
 from bridle.cli.event_loop import interrupt_on_signals
 from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
 from bridle.cli.parked import carry_on, tell_parked
-from bridle.cli.plan_question import is_question, told
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
 from bridle.cli.turn import Watch, tell_end
@@ -65,7 +65,7 @@ class PromptRun:
         asks = flags["on_ask"] == "prompt"
         if flags["on_ask"] is None:
             asks = bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
-        self._asker = Asker(Lines(), self._screen) if asks else None
+        self._approver = TerminalApprover(Lines(), self._screen) if asks else None
         self._on_ask = "park" if flags["on_ask"] == "park" else "deny"
         self._owns_session = False
         self._sent_after: int | None = None  # our prompt comes after this record
@@ -96,11 +96,11 @@ class PromptRun:
         extra: dict[str, Any] = {"on_ask": self._on_ask}
         if self._schema is not None:
             extra["schema"] = self._schema.schema
-        async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
+        async with self._setup.engine(provider, self._approver, "run", **extra) as engine:
             session = await self._setup.session(engine)
             self._owns_session = True
-            if self._asker is not None:
-                self._asker.session = session
+            if self._approver is not None:
+                self._approver.session = session
             yield session
 
     @asynccontextmanager
@@ -119,7 +119,7 @@ class PromptRun:
         result, is_sent = None, False
         if not self._parts or session.is_parked or session.is_busy:
             news = self._setup.folder.read(session.id, seen)
-            result = await carry_on(session, watch, self._asker, news)
+            result = await carry_on(session, watch, self._approver, news)
         is_parked = session.is_parked or (result is not None and result.reason == "parked")
         if self._parts and not is_parked:
             before, self._sent_after = session.metrics, session.seq
@@ -130,8 +130,8 @@ class PromptRun:
         if self._schema is not None and result.ok:
             result = self._print_answer(result, self._schema)
         result = replace(result, metrics=session.metrics.since(before))
-        if self._asker is not None:  # a question that met the end of the input was put to nobody
-            unanswered = result.permission_needed + self._asker.unanswered
+        if self._approver is not None:  # a question that met the end of the input was put to nobody
+            unanswered = result.permission_needed + self._approver.unanswered
             result = replace(result, permission_needed=unanswered)
         code = self._finish(result, watch.hint, watch.steps.count)
         while session.is_busy:  # others have sent prompts meanwhile, and were told that they run
@@ -196,9 +196,9 @@ class PromptRun:
         self._screen.feed(record)
         if isinstance(event, ChildEnded):
             self._children.append(event)
-        is_unheard = self._asker is None and self._on_ask != "park"  # parked ones are shown later
-        if isinstance(event, ApprovalAsked) and is_unheard and is_question(event):
-            self._screen.line(told(event, self._screen.paint, self._screen.width))
+        is_denied = self._approver is None and self._on_ask != "park"  # parked ones are shown later
+        if isinstance(event, ApprovalAsked) and is_denied and is_question(event):
+            self._screen.line(question_text(event, self._screen.paint, self._screen.width))
 
     def _print_answer(self, result: TurnResult, schema: AnswerSchema) -> TurnResult:
         """Print the value in the answer; the engine has had the agent correct it if necessary."""

@@ -7,7 +7,7 @@ it was. What an answer leads to is the server's business.
 import asyncio
 from contextlib import suppress
 
-from bridle.cli.asking import Asker
+from bridle.cli.approver import TerminalApprover
 from bridle.cli.screen import Screen
 from bridle.cli.user_input import user_name
 from bridle.errors import AgentError
@@ -20,9 +20,9 @@ from bridle.workspace.text import flat
 class Questions:
     """The questions of one session, as long as it is watched here."""
 
-    def __init__(self, session: Conversation, asker: Asker, screen: Screen) -> None:
+    def __init__(self, session: Conversation, approver: TerminalApprover, screen: Screen) -> None:
         self._session = session
-        self._asker = asker
+        self._approver = approver
         self._screen = screen
         self._asking: dict[str, asyncio.Task[None]] = {}  # by what is shown
         self._one = asyncio.Lock()
@@ -31,7 +31,7 @@ class Questions:
     def begin(self) -> None:
         """Ask what stands there from before."""
         standing = list(self._session.history.pending.values())
-        self._asker.expect_nothing(standing)
+        self._approver.skip_wait(standing)
         for asked in standing:
             self._ask(asked)
 
@@ -74,9 +74,9 @@ class Questions:
     async def _put(self, asked: ApprovalAsked) -> None:
         async with self._one:
             while self._stands(asked):
-                unheard = self._asker.unanswered
-                answer = await self._asker(asked)
-                if self._asker.unanswered > unheard:
+                unheard = self._approver.unanswered
+                answer = await self._approver(asked)
+                if self._approver.unanswered > unheard:
                     self._leave_open()
                     return
                 if not self._stands(asked):
@@ -95,7 +95,7 @@ class Questions:
         """Silence is no answer where others can give one."""
         said = "left open; it waits for somebody's answer"
         self._screen.line(self._screen.paint.dim(f"  {said}"))
-        if not self._asker.lines.is_terminal:
+        if not self._approver.lines.is_terminal:
             self.unheard.set()
 
     def _stands(self, asked: ApprovalAsked) -> bool:

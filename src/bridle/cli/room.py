@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from bridle.cli.asking import Asker
+from bridle.cli.approver import TerminalApprover
 from bridle.cli.event_lines import letter_line
 from bridle.cli.questions import Questions
 from bridle.cli.screen import Screen
@@ -32,10 +32,10 @@ class Room:
 
     _watch: Watch
 
-    def __init__(self, house: House, screen: Screen, asker: Asker) -> None:
+    def __init__(self, house: House, screen: Screen, approver: TerminalApprover) -> None:
         self.house = house
         self.screen = screen
-        self.asker = asker
+        self.approver = approver
         self.on_end: Callable[[], None] | None = None  # a turn is over, whoever began it
         self._watched: Conversation | None = None
         self._questions: Questions | None = None  # of a session elsewhere
@@ -43,8 +43,8 @@ class Room:
         self._leaving = asyncio.Event()
         self._sent: list[str] = []  # our own words, which stand on the screen already
         screen.me = house.me
-        asker.current = house.current
-        asker.previewed = self._previewed
+        approver.content_of = house.current
+        approver.preview = self._preview_rule
 
     @property
     def session(self) -> Conversation:
@@ -103,7 +103,7 @@ class Room:
             return
         said = "a turn goes on that waits for answers" if session.is_parked else "a turn goes on"
         self.screen.line(self.screen.paint.dim(said))
-        self.asker.expect_nothing(session.history.pending.values())
+        self.approver.skip_wait(session.history.pending.values())
         self._tell(await self._watch.resume())
 
     async def _go_on(self) -> None:
@@ -170,15 +170,15 @@ class Room:
             again="Say how to go on.",
         )
 
-    async def _previewed(self, asked: ApprovalAsked) -> str:
+    async def _preview_rule(self, asked: ApprovalAsked) -> str:
         lines = await self.house.preview_rule(self.session.id, asked)
         return "\n".join(f"  {flat(line)}" for line in lines)
 
     async def _begin(self, seen: int) -> None:
         session = self.session
-        self._watched = self.asker.session = session
+        self._watched = self.approver.session = session
         if not isinstance(session, Session):
-            self._questions = Questions(session, self.asker, self.screen)
+            self._questions = Questions(session, self.approver, self.screen)
         watch = Watch(session, self._show, seen, elsewhere=self.is_elsewhere)
         self._watch = await watch.__aenter__()
         self._watch.on_end = self.on_end

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from bridle.cli import demo_story
-from bridle.cli.asking import shown_text
+from bridle.cli.approver import full_text
 from bridle.cli.event_lines import usage_line
 from bridle.cli.event_loop import run_async
 from bridle.cli.failure import DONE, FAILED, complain
@@ -67,7 +67,7 @@ class Demo:
         """The gate asks; the demo answers in its own name, with the verb every face has."""
         call, paint = asked.call, self._screen.paint
         answer = demo_story.ANSWERS.get(str(call.arguments.get("command", call.name)), NO)
-        self._screen.line(shown_text([asked], paint, self._screen.width))
+        self._screen.line(full_text([asked], paint, self._screen.width))
         await asyncio.sleep(0 if self._fast else 1.2)
         said = paint.green("yes") if answer.allowed else paint.red("no")
         until = ", for this session" if answer.scope == "session" else ""

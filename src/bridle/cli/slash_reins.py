@@ -1,6 +1,6 @@
 """The REPL's reins: undo, which shows first and asks then; and the questions of all sessions."""
 
-from bridle.cli.asking import answer_of, choices_of, shown_text
+from bridle.cli.approver import choices_of, full_text, parse_answer
 from bridle.cli.failure import complain
 from bridle.cli.room import Room
 from bridle.cli.slash_sessions import Act, number, say
@@ -26,7 +26,7 @@ async def _undo(room: Room, rest: str) -> None:
     if not shown.files:
         return
     count = quantity(len(shown.files), "file")
-    line = await room.asker.line(f"  put back {count}? [y/N] ")
+    line = await room.approver.line(f"  put back {count}? [y/N] ")
     if line is None or line.strip().lower() not in ("y", "yes"):
         say(room, "nothing was changed")
         return
@@ -72,18 +72,18 @@ async def _approvals(room: Room, rest: str) -> None:
 async def _asked(room: Room, one: Asked) -> Answer | None:
     """What is said to a question; None: it is left open."""
     screen, asked = room.screen, one.asked
-    shown = shown_text([asked], screen.paint, screen.width, room.house.current)
+    shown = full_text([asked], screen.paint, screen.width, room.house.current)
     text = f"{shown}\n  (an empty line leaves it open)\n{choices_of(asked, screen.width)}"
     while True:
-        line = await room.asker.line(text)
+        line = await room.approver.line(text)
         if line is None or not line.strip():
             return None
-        answer = answer_of(asked, line)
+        answer = parse_answer(asked, line)
         if answer.scope != "rule":
             return answer
         for told in await room.house.preview_rule(one.session_id, asked):
             screen.line(f"  {flat(told)}")
-        line = await room.asker.line("  write this rule? [y/N] ")
+        line = await room.approver.line("  write this rule? [y/N] ")
         if line is not None and line.strip().lower() in ("y", "yes"):
             return Answer(True, "rule", rule=asked.proposal)
         text = choices_of(asked, screen.width)

@@ -59,7 +59,7 @@ async def _model(room: Room, rest: str) -> None:
     if rest:
         await room.moving(room.house.change_model(rest))
     room.screen.line(flat(room.house.model))
-    if not rest and room.asker.lines.is_terminal:
+    if not rest and room.approver.lines.is_terminal:
         others = [one for one in await room.house.models() if not one.chosen and not one.why_not]
         for one in others[:_MODELS]:
             say(room, f"  {one.name}  {one.about}".rstrip())

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from bridle import __version__
-from bridle.cli.asking import Asker
+from bridle.cli.approver import TerminalApprover
 from bridle.cli.event_loop import END_SIGNALS, on_signals
 from bridle.cli.failure import DONE, INTERRUPTED, complain, explain
 from bridle.cli.house_here import OwnHouse
@@ -41,9 +41,9 @@ def own_repl(flags: dict[str, Any], seen: int | None = None) -> "Repl":
         thinking=flags["thinking"],
         paint=setup.paint,
     )
-    asker = Asker(lines, screen)
-    house = OwnHouse(setup, flags, face="repl", approver=asker)
-    return Repl(Room(house, screen, asker), lines, seen)
+    approver = TerminalApprover(lines, screen)
+    house = OwnHouse(setup, flags, face="repl", approver=approver)
+    return Repl(Room(house, screen, approver), lines, seen)
 
 
 class Repl:
