@@ -1,4 +1,4 @@
-"""bridle: an agent runtime. Any model works on your files, commands and data; you hold the reins.
+"""bridle: an agent runtime. Any model works on your files, commands and data; you stay in control.
 
 Names are loaded when they are first used, so that importing the package costs next to nothing.
 """
@@ -6,9 +6,9 @@ Names are loaded when they are first used, so that importing the package costs n
 import sys
 
 if (getattr(sys, "argv", None) or [""])[0].endswith(("bridle", "-m")):  # before all else
-    from bridle.early import begin
+    from bridle.startup import prepare_process
 
-    begin()
+    prepare_process()
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
     "engine.structured_output": ("complete",),
     "engine.assistant": ("Assistant", "SendOptions", "SessionStore", "StreamCallbacks"),
     "engine.session": ("Session",),
@@ -107,15 +107,15 @@ _HOMES = {
     "tools.function": ("tool",),
     "usage": ("ExecutionMetrics", "Price", "Usage"),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = ["__version__", *_HOME]
+__all__ = ["__version__", *_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
     if name == "events":
         return import_module("bridle.events")
-    if (module := _HOME.get(name)) is None:
+    if (module := _MODULE_OF.get(name)) is None:
         raise AttributeError(f"module 'bridle' has no attribute {name!r}")
     value = getattr(import_module(f"bridle.{module}"), name)
     globals()[name] = value

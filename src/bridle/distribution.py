@@ -1,10 +1,10 @@
-"""The distribution that installs this package: its name, its version, how to install its extras."""
+"""The distribution that installs this package: its name, version and extras."""
 
-NAME = "bridle-agent"  # the package is `bridle`; a distribution of that name is somebody else's
+NAME = "bridle-agent"  # an unrelated distribution is named `bridle`, like our package
 
 
 def install_hint(extra: str) -> str:
-    """What to do if the packages of that extra are not installed."""
+    """Say how to install the packages of an extra."""
     return f"Install it with: pip install '{NAME}[{extra}]'"
 
 

@@ -1,4 +1,4 @@
-"""Every exception bridle raises on purpose. One tree; `except AgentError` catches all of it.
+"""Every exception that bridle raises on purpose. One tree; `except AgentError` catches all of it.
 
 AgentError                     kind, message, cause · retryable, retry_after · hint, origin
 ├── ProviderError              the model's side failed                       (agent)
@@ -14,7 +14,7 @@ AgentError                     kind, message, cause · retryable, retry_after ·
 │   └── RequestRefused         the request itself is wrong                   (invalid)
 │       ├── UnknownModel
 │       └── ContextTooLong
-├── ToolError                  a tool says no; the model reads the text      (tool)
+├── ToolError                  a tool failed; the model reads the text       (tool)
 │   └── OutsideWorkspace       a path that leads out, or is protected
 ├── TimedOut                   the deadline passed                           (timeout)
 ├── BudgetReached              a limit that the person set                   (agent)
@@ -32,7 +32,7 @@ AgentError                     kind, message, cause · retryable, retry_after ·
     ├── UnknownApproval        answered already, expired, or never asked
     └── HookDenied             a hook refused a prompt or a turn
 
-`retryable` is an attribute, never a search in the text. `hint` says what to do next.
+`retryable` is an attribute: never search in the text. `hint` says what to do next.
 """
 
 from typing import ClassVar, Literal, NamedTuple
@@ -41,7 +41,7 @@ Kind = Literal["agent", "tool", "timeout", "rate_limit", "network", "invalid"]
 
 
 class Origin(NamedTuple):
-    """What the vendor said of a failure, word for word."""
+    """What the vendor reported about a failure, unchanged."""
 
     status: int | None = None
     type: str | None = None
@@ -49,7 +49,7 @@ class Origin(NamedTuple):
 
 
 class AgentError(Exception):
-    """Anything that went wrong and was foreseen."""
+    """Anything that can be expected to go wrong."""
 
     kind: Kind
     retryable: bool = False
@@ -77,12 +77,12 @@ class AgentError(Exception):
 
     @property
     def status(self) -> int | None:
-        """The HTTP status, where there was one."""
+        """The HTTP status, if there was one."""
         return self.origin.status
 
     @property
     def request_id(self) -> str | None:
-        """The vendor's own number for the request, for a support question."""
+        """The vendor's id of the request, for their support."""
         return self.origin.request_id
 
     def __reduce__(self) -> tuple[type["AgentError"], tuple[object, ...], dict[str, object]]:
@@ -92,10 +92,10 @@ class AgentError(Exception):
         return type(self), (*first, self.message, self.cause), rest
 
 
-class _Named(AgentError):
-    """An error whose class says its kind."""
+class _ErrorOfKind(AgentError):
+    """An error whose class determines its kind."""
 
-    its: ClassVar[Kind] = "agent"
+    class_kind: ClassVar[Kind] = "agent"
 
     def __init__(
         self,
@@ -107,11 +107,11 @@ class _Named(AgentError):
         origin: Origin | None = None,
     ) -> None:
         super().__init__(
-            self.its, message, cause, hint=hint, retry_after=retry_after, origin=origin
+            self.class_kind, message, cause, hint=hint, retry_after=retry_after, origin=origin
         )
 
 
-class ProviderError(_Named):
+class ProviderError(_ErrorOfKind):
     """The model's side failed."""
 
 
@@ -125,7 +125,7 @@ class Overloaded(ProviderError):
 class RateLimited(ProviderError):
     """The vendor asks for fewer requests."""
 
-    its = "rate_limit"
+    class_kind = "rate_limit"
     retryable = True
     hint = "Wait a little, or use another model or key."
 
@@ -133,7 +133,7 @@ class RateLimited(ProviderError):
 class Unreachable(ProviderError):
     """No connection could be made."""
 
-    its = "network"
+    class_kind = "network"
     retryable = True
     hint = "Check the network, the proxy settings and the base URL."
 
@@ -141,7 +141,7 @@ class Unreachable(ProviderError):
 class StreamCutShort(ProviderError):
     """The stream ended before the reply did."""
 
-    its = "network"
+    class_kind = "network"
     retryable = True
     hint = "The connection broke in the middle of the reply: send the prompt again."
 
@@ -149,7 +149,7 @@ class StreamCutShort(ProviderError):
 class StreamStalled(ProviderError):
     """No byte came for too long."""
 
-    its = "timeout"
+    class_kind = "timeout"
     retryable = True
     hint = "The model went silent: try again, or allow a longer idle timeout."
 
@@ -173,14 +173,14 @@ class ModelRefused(ProviderError):
 class KeyRefused(ProviderError):
     """The vendor does not accept the key."""
 
-    its = "invalid"
+    class_kind = "invalid"
     hint = "Check the API key and what it is allowed to use."
 
 
 class RequestRefused(ProviderError):
     """The vendor says that the request is wrong."""
 
-    its = "invalid"
+    class_kind = "invalid"
 
 
 class UnknownModel(RequestRefused):
@@ -195,32 +195,32 @@ class ContextTooLong(RequestRefused):
     hint = "Start a new session, or use a model with a larger context window."
 
 
-class ToolError(_Named):
-    """A tool says no; the model reads the text."""
+class ToolError(_ErrorOfKind):
+    """A tool failed; the model reads the text."""
 
-    its = "tool"
+    class_kind = "tool"
 
 
 class OutsideWorkspace(ToolError):
     """A path that leads out of the workspace, or is protected in it."""
 
 
-class TimedOut(_Named):
+class TimedOut(_ErrorOfKind):
     """The deadline passed."""
 
-    its = "timeout"
+    class_kind = "timeout"
 
 
-class BudgetReached(_Named):
-    """A limit that the person set. `set_aside`: others hold what is missing, and may free it."""
+class BudgetReached(_ErrorOfKind):
+    """A limit that the person set. `set_aside`: it is not used up, but others have reserved it."""
 
     set_aside: bool = False
 
 
-class ConfigError(_Named):
+class ConfigError(_ErrorOfKind):
     """The settings cannot work."""
 
-    its = "invalid"
+    class_kind = "invalid"
 
 
 class MissingKey(ConfigError):
@@ -238,14 +238,14 @@ class MissingExtra(ConfigError):
         return f"{self.message} → {self.hint}" if self.hint else self.message
 
 
-class StoreFailed(_Named):
+class StoreFailed(_ErrorOfKind):
     """The log could not be written or read."""
 
 
-class SessionError(_Named):
+class SessionError(_ErrorOfKind):
     """The caller asked for the impossible."""
 
-    its = "invalid"
+    class_kind = "invalid"
 
 
 class EmptyPrompt(SessionError):
@@ -263,7 +263,7 @@ class SessionClosed(SessionError):
 
 
 class SessionLocked(SessionError):
-    """Another process holds the session."""
+    """Another process owns the session."""
 
 
 class UnknownSession(SessionError):
@@ -273,10 +273,10 @@ class UnknownSession(SessionError):
 
 
 class UnknownApproval(SessionError):
-    """The question was answered already, has expired, or was never asked."""
+    """The request was answered already, has expired, or was never made."""
 
 
 class HookDenied(SessionError):
     """A hook refused a prompt or a turn."""
 
-    hint = "The hooks are the person's own: look at what they say, or change them."
+    hint = "The hooks are your own: read their messages, or change them."

@@ -1,4 +1,4 @@
-"""What a reply used and what it cost. Plain values and their sums.
+"""What a reply used, and what it cost. Plain values and their sums.
 
 An unknown price is unknown (`None`), never zero.
 """
@@ -31,8 +31,8 @@ def format_cost(cost: float | None, *, unpriced: int = 0) -> str:
 class Usage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """The provider's own figures for one reply.
 
-    Vendors differ in whether `input_tokens` counts the cached tokens too: `input_has_cache` says
-    so, and `fresh_tokens` and `context_tokens` mean the same everywhere.
+    Vendors differ in whether `input_tokens` includes the cached tokens: then `input_has_cache` is
+    set. `fresh_tokens` and `context_tokens` mean the same everywhere.
     """
 
     input_tokens: int = 0
@@ -69,7 +69,7 @@ class Price(Struct, frozen=True, gc=False, omit_defaults=True):
     cache_write: float | None = None
 
     def cost(self, usage: Usage) -> float:
-        """What this use cost, in dollars."""
+        """Return what this usage cost, in dollars."""
         read = self.input if self.cache_read is None else self.cache_read
         write = self.input if self.cache_write is None else self.cache_write
         return (
@@ -100,7 +100,7 @@ class ExecutionMetrics(Struct, frozen=True, gc=False, rename="camel", omit_defau
     tokens: int = 0
 
     def plus(self, usage: Usage, cost: float | None) -> "ExecutionMetrics":
-        """These figures and one more invocation. `context_tokens` is the newest one's."""
+        """Add one invocation. `context_tokens` is that of the newest one."""
         return ExecutionMetrics(
             self.total_input_tokens + usage.input_tokens,
             self.total_output_tokens + usage.output_tokens,
@@ -115,7 +115,7 @@ class ExecutionMetrics(Struct, frozen=True, gc=False, rename="camel", omit_defau
         )
 
     def since(self, before: "ExecutionMetrics") -> "ExecutionMetrics":
-        """What was used between the two."""
+        """Return what was used since `before`."""
         return ExecutionMetrics(
             self.total_input_tokens - before.total_input_tokens,
             self.total_output_tokens - before.total_output_tokens,

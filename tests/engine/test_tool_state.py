@@ -35,7 +35,7 @@ def test_what_a_tool_keeps_elsewhere_can_be_cleaned_of_secrets():
     seen = []
 
     async def execute(arguments, context):
-        seen.append(context.clean("the key is s3cr3t-key-of-mine."))
+        seen.append(context.redact("the key is s3cr3t-key-of-mine."))
 
     async def story(**rest):
         async with make_engine([call("thing"), "ok"], Thing(execute), **rest) as engine:

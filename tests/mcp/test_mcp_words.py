@@ -8,7 +8,7 @@ from bridle.engine.gate import ForeignTool, facts_of
 from bridle.engine.json_schema import compile_schema
 from bridle.messages import ToolCall
 from bridle.policy import decide, parse_rule
-from bridle.protocols.tool import CHARACTERS, MOST, TOO_MANY, words_of
+from bridle.protocols.tool import MAX_CHARACTERS, MAX_TEXTS, TOO_MUCH_TEXT, texts_in
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.servers import McpTool, Servers
@@ -19,7 +19,7 @@ NAME = "mcp__fs__read"
 ALLOW = parse_rule("allow: mcp__fs__*")
 DENY = parse_rule("deny: mcp__fs__*(*secret*)")
 ASK = parse_rule("ask: mcp__fs__*(*secret*)")
-MANY = [f"f{n}" for n in range(MOST + 1)]
+MANY = [f"f{n}" for n in range(MAX_TEXTS + 1)]
 
 
 def remote():
@@ -50,7 +50,7 @@ def judged(tool, arguments, *rules, mode="ask"):
         {"a": [{"b": [{"c": "secret.env"}]}]},
         {"paths": ["secret.env", *MANY]},
         {"paths": [*MANY, "secret.env"]},
-        {"path": "x" * CHARACTERS + "secret.env"},
+        {"path": "x" * MAX_CHARACTERS + "secret.env"},
     ],
     ids=lambda one: str(one)[:40],
 )
@@ -63,9 +63,9 @@ def test_a_word_that_a_rule_forbids_is_forbidden_wherever_it_stands(tool, argume
 @pytest.mark.parametrize("tool", TOOLS, ids=["a server's", "another agent's"])
 def test_a_call_with_too_many_words_is_allowed_by_no_rule(tool):
     found = judged(tool, {"paths": MANY}, ALLOW)
-    assert (found.verdict, found.reason) == ("ask", TOO_MANY)
+    assert (found.verdict, found.reason) == ("ask", TOO_MUCH_TEXT)
     assert judged(tool, {"paths": MANY}, ALLOW, mode="auto").verdict == "deny"
-    assert judged(tool, {"paths": MANY[:-1]}, ALLOW).reason != TOO_MANY
+    assert judged(tool, {"paths": MANY[:-1]}, ALLOW).reason != TOO_MUCH_TEXT
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
@@ -84,7 +84,7 @@ def texts(value):
 
 @given(st.dictionaries(st.text(max_size=3), DEEPER))
 def test_every_text_of_the_arguments_is_a_word(arguments):
-    words, whole = words_of(arguments)
+    words, whole = texts_in(arguments)
     assert whole and sorted(words) == sorted(set().union(*map(texts, arguments.values())))
 
 

@@ -39,7 +39,7 @@ class Session:
             at_close=self.closers.append,
             folder=self._folder,
             emit=self.emit,
-            clean=self._clean,
+            redact=self._clean,
         )
 
     async def shell(self, command: str, **rest: Any) -> ToolResult:

@@ -43,21 +43,21 @@ class ForeignRow(SessionError):
 class TooManyMessages(BudgetReached):
     """The user sends faster than allowed."""
 
-    its = "rate_limit"
+    class_kind = "rate_limit"
     retryable = True
 
 
 class Crowded(BudgetReached):
     """Too many messages wait already."""
 
-    its = "rate_limit"
+    class_kind = "rate_limit"
     retryable = True
 
 
 class SpentOut(BudgetReached):
     """The user's money for the day is spent."""
 
-    its = "rate_limit"
+    class_kind = "rate_limit"
 
 
 class Unavailable(StoreFailed):

@@ -14,7 +14,7 @@ import click
 try:
     from bridle import __version__
     from bridle.cli.lazy import Lazy
-    from bridle.early import loaded, once_more
+    from bridle.startup import exit_on_next_interrupt, restore_interrupts
 except ImportError as error:  # another distribution may have replaced files of this package
     from bridle.cli.installation import stop
 
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     atexit.register(gc.freeze)  # at the very end, looking for cycles is 10 ms for nothing
     _prepare_output()
     try:
-        loaded()
+        restore_interrupts()
         words = sys.argv[1:] if arguments is None else list(arguments)
         if _is_for_chat(words):
             words = ["chat", *words]
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
-            once_more()
+            exit_on_next_interrupt()
         from bridle.cli.failure import report
 
         return report(error)

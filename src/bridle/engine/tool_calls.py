@@ -244,7 +244,7 @@ class ToolCalls:
         if tool.policy.runs:
             context.access = self._gate.file_access(judged)
         if self._turn.open_calls:
-            context.agreed = any(waiting.id == call.id for waiting in self._turn.open_calls)
+            context.was_approved = any(waiting.id == call.id for waiting in self._turn.open_calls)
         self.begun.add(call.id)
         self._contexts[call.id] = context
         seconds = 0.0 if tool.policy.delegates else self._budget.limits.tool_seconds

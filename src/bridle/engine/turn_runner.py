@@ -280,7 +280,7 @@ class RunningTurn:
             mode=state.mode(),
         )
         if config.redactor is not None:
-            context.clean = config.redactor.text
+            context.redact = config.redactor.text
         if config.rules:
             context.hidden = unreadable_paths(config.rules)
         if config.parent is not None:

@@ -15,20 +15,20 @@ def uses_pydantic(hint: Any) -> bool:
     return "pydantic" in sys.modules and _uses(hint, set())
 
 
-def _uses(hint: Any, seen: set[int]) -> bool:
-    if id(hint) in seen:
+def _uses(hint: Any, checked: set[int]) -> bool:
+    if id(hint) in checked:
         return False
-    seen.add(id(hint))
+    checked.add(id(hint))
     if hasattr(hint, "__pydantic_core_schema__") or hasattr(hint, "__get_pydantic_core_schema__"):
         return True
     for meta in getattr(hint, "__metadata__", ()):
         kind = meta if isinstance(meta, type) else type(meta)
         if kind.__module__.partition(".")[0] in _ANNOTATIONS:
             return True
-    held = [*get_args(hint), *_fields(hint)]
+    parts = [*get_args(hint), *_fields(hint)]
     if hasattr(hint, "__value__"):  # of `type Name = …`
-        held.append(hint.__value__)
-    return any(_uses(one, seen) for one in held)
+        parts.append(hint.__value__)
+    return any(_uses(part, checked) for part in parts)
 
 
 def _fields(hint: Any) -> list[Any]:
@@ -52,7 +52,7 @@ class PydanticType:
         try:
             self.adapter = TypeAdapter(hint)
         except PydanticUserError as error:
-            raise _undescribed(hint, error) from error
+            raise _cannot_describe(hint, error) from error
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the type; shared parts are in its `$defs`."""
@@ -66,9 +66,9 @@ class PydanticType:
         try:
             return self.adapter.validate_json(data)
         except ValidationError as error:
-            found = error.errors(include_url=False, include_context=False, include_input=False)
+            problems = error.errors(include_url=False, include_context=False, include_input=False)
             raise ValueError(
-                "; ".join(_sentence(one["loc"], one["msg"]) for one in found)
+                "; ".join(_sentence(problem["loc"], problem["msg"]) for problem in problems)
             ) from error
 
 
@@ -81,28 +81,27 @@ def json_schemas(
 
     mode: Literal["validation"] = "validation"
     try:
-        found, shared = TypeAdapter.json_schemas(
-            [(name, mode, one.adapter) for name, one in types.items()], ref_template=_REF
+        schemas, shared = TypeAdapter.json_schemas(
+            [(name, mode, value.adapter) for name, value in types.items()], ref_template=_REF
         )
     except PydanticUserError as error:
-        raise _undescribed(", ".join(types), error) from error
-    schemas = {name: dict(found[name, mode]) for name in types}
-    return schemas, dict(shared.get("$defs", {}))
+        raise _cannot_describe(", ".join(types), error) from error
+    return {name: dict(schemas[name, mode]) for name in types}, dict(shared.get("$defs", {}))
 
 
-def _sentence(place: tuple[int | str, ...], words: str) -> str:
-    return f"`{'.'.join(map(str, place))}`: {words}" if place else words
+def _sentence(path: tuple[int | str, ...], message: str) -> str:
+    return f"`{'.'.join(map(str, path))}`: {message}" if path else message
 
 
-def _undescribed(what: object, error: Exception) -> ConfigError:
+def _cannot_describe(what: object, error: Exception) -> ConfigError:
     return ConfigError(f"pydantic cannot describe {what}: {error}", error)
 
 
-# Which JSON Schemas the vendors' own schema modes can say. Pure; knows no vendor.
+# Which JSON Schemas the vendors' own schema modes support. Pure; knows no vendor.
 #
-# Those modes want every object closed and every value of a named type. A mapping with free keys, a
-# tuple, a value of any type and a type that holds itself cannot be said there: a caller then also
-# asks in words, and an adapter asks for less.
+# Those modes want every object closed and every value of a named type. They do not support a
+# mapping with free keys, a tuple, a value of any type or a recursive type: a caller then also
+# describes the schema in the prompt, and an adapter asks the vendor for less.
 
 Schema = dict[str, Any]
 _SCALARS = frozenset(("string", "integer", "number", "boolean", "null"))
@@ -110,12 +109,12 @@ _CHOICES = ("anyOf", "oneOf", "allOf")
 
 
 def can_be_closed(schema: Schema) -> bool:
-    """Can every object in it be closed without losing values that matter?"""
-    return _closable(schema, schema.get("$defs") or {}, {})
+    """Whether every object in it can be closed without losing values that matter."""
+    return _is_closable(schema, schema.get("$defs") or {}, {})
 
 
 def literal_key(schema: Schema) -> str:
-    """`enum` or `const`, where the schema names its plain values; else empty."""
+    """`enum` or `const` if the schema lists its plain values; else empty."""
     values = schema.get("enum")
     if isinstance(values, list | tuple) and values and all(map(_is_plain, values)):
         return "enum"
@@ -126,36 +125,36 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def _closable(schema: Any, parts: Schema, known: dict[str, bool]) -> bool:
+def _is_closable(schema: Any, parts: Schema, known: dict[str, bool]) -> bool:
     if not isinstance(schema, dict):
         return False
     if "$ref" in schema:
-        return _target_closable(str(schema["$ref"]), parts, known)
+        return _is_target_closable(str(schema["$ref"]), parts, known)
     for key in _CHOICES:
         if isinstance(schema.get(key), list):
-            return all(_closable(each, parts, known) for each in schema[key])
+            return all(_is_closable(each, parts, known) for each in schema[key])
     if literal_key(schema):
         return True
     kinds = schema.get("type")
     return bool(kinds) and all(
-        _kind_closable(kind, schema, parts, known)
+        _is_type_closable(kind, schema, parts, known)
         for kind in (kinds if isinstance(kinds, list | tuple) else (kinds,))
     )
 
 
-def _target_closable(ref: str, parts: Schema, known: dict[str, bool]) -> bool:
+def _is_target_closable(ref: str, parts: Schema, known: dict[str, bool]) -> bool:
     name = ref.removeprefix("#/$defs/")
     if name not in known:
-        known[name] = False  # seen again while it is looked at: it holds itself
-        known[name] = _closable(parts.get(name), parts, known)
+        known[name] = False  # if it comes up again below itself, it is recursive
+        known[name] = _is_closable(parts.get(name), parts, known)
     return known[name]
 
 
-def _kind_closable(kind: Any, schema: Schema, parts: Schema, known: dict[str, bool]) -> bool:
+def _is_type_closable(kind: Any, schema: Schema, parts: Schema, known: dict[str, bool]) -> bool:
     if kind == "object":
         if "properties" not in schema:
             return schema.get("additionalProperties") is False
-        return all(_closable(each, parts, known) for each in schema["properties"].values())
+        return all(_is_closable(each, parts, known) for each in schema["properties"].values())
     if kind == "array":
-        return "prefixItems" not in schema and _closable(schema.get("items"), parts, known)
+        return "prefixItems" not in schema and _is_closable(schema.get("items"), parts, known)
     return kind in _SCALARS

@@ -1,4 +1,4 @@
-"""What judging a command or a path needs to know of the machine: asked for, never assumed.
+"""What judging a command or a path needs to know about the machine.
 
 `workspace/machine.py` implements `Machine` for a real folder. The analysis of commands stays pure.
 """
@@ -11,7 +11,7 @@ Restriction = Literal["", "ask", "deny"]
 
 
 class Place(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Where a path leads, every link followed.
+    """Where a path leads after following every link.
 
     If it is `inside`, `path` is from the root and with `/` (`.` for the root itself); otherwise it
     is the real absolute path. `temporary` means outside, but in the command's own temporary folder,

@@ -1,4 +1,4 @@
-"""The promise every model API's adapter keeps, and what goes in and comes out."""
+"""The protocol of adapters to model APIs, and what goes in and comes out."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, Literal, Protocol
@@ -12,7 +12,7 @@ from bridle.usage import Price, Usage
 
 
 class RequestConfig(Struct, frozen=True, omit_defaults=True):
-    """Settings of one request; what is left out is the provider's default.
+    """Settings of one request; without a value, the provider's default applies.
 
     `tool_choice`: "auto", "none", "required", or a tool's name; the last two are for the first step
     of a turn, so that the model can end it. `effort`: how long to think, from
@@ -27,8 +27,8 @@ class RequestConfig(Struct, frozen=True, omit_defaults=True):
     output_schema: dict[str, Any] | None = None
 
 
-class Declared(Protocol):
-    """As much of a tool as a model is told."""
+class ToolDeclaration(Protocol):
+    """As much of a tool as a model gets to know."""
 
     @property
     def name(self) -> str: ...
@@ -39,16 +39,16 @@ class Declared(Protocol):
 
 
 class Request(Struct, frozen=True):
-    """One call of a model: the conversation so far, the tools it may ask for, the settings."""
+    """One call of a model: the conversation so far, the tools it may call, the settings."""
 
     messages: Sequence[Message]
-    tools: Sequence[Declared] = ()
+    tools: Sequence[ToolDeclaration] = ()
     config: RequestConfig = RequestConfig()
     system: str = ""
 
 
 class Response(Struct, frozen=True):
-    """A whole reply: the stream, drained."""
+    """A whole reply, without its stream."""
 
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -63,7 +63,7 @@ Thinks = Literal["none", "budget", "adaptive"]
 
 
 class ProviderInfo(Struct, frozen=True):
-    """What is known of a provider and its model. None is unknown.
+    """What is known about a provider and its model. None is unknown.
 
     `thinks` says how a model takes `effort`: not at all, as a number of tokens, or as it is.
     """
@@ -79,11 +79,11 @@ class ProviderInfo(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Provider and model, as people write them."""
+        """Provider and model, as a person writes them."""
         return f"{self.name}/{self.model}" if self.model else self.name
 
 
-LONGEST_REPLY = 32_000  # tokens, where nobody set a limit
+_LONGEST_REPLY = 32_000  # tokens, if nobody set a limit
 
 
 def reply_limit(config: RequestConfig, info: ProviderInfo) -> int:
@@ -91,7 +91,7 @@ def reply_limit(config: RequestConfig, info: ProviderInfo) -> int:
 
     `max_tokens` if it is set; else the smaller of the model's maximum and 32,000.
     """
-    return config.max_tokens or min(info.max_output or LONGEST_REPLY, LONGEST_REPLY)
+    return config.max_tokens or min(info.max_output or _LONGEST_REPLY, _LONGEST_REPLY)
 
 
 def known_limit(config: RequestConfig, info: ProviderInfo) -> int:
@@ -107,7 +107,7 @@ class Retry(Struct, frozen=True):
     pause: Callable[[float], Awaitable[object]]
 
     async def wait(self) -> None:
-        """Wait until its time has come."""
+        """Wait until it is time."""
         await self.pause(self.seconds)
 
 
@@ -127,8 +127,8 @@ class RetryPolicy(Protocol):
 
 def retry_policy_of(provider: "Provider") -> RetryPolicy | None:
     """Return the provider's retry policy, if any. It also applies to replies that break off."""
-    found: RetryPolicy | None = getattr(provider, "retry_policy", None)
-    return found
+    policy: RetryPolicy | None = getattr(provider, "retry_policy", None)
+    return policy
 
 
 class Provider(Protocol):
@@ -147,12 +147,12 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of connections. A closed provider may be used again."""
+        """Close connections. A closed provider may be used again."""
         ...
 
 
 async def drain(events: AsyncGenerator[ModelEvent, None]) -> Response:
-    """A reply for callers who want no stream."""
+    """Read a stream to its end and return the reply."""
     try:
         async for event in events:
             if isinstance(event, ResponseCompleted):
@@ -163,14 +163,14 @@ async def drain(events: AsyncGenerator[ModelEvent, None]) -> Response:
 
 
 def to_response(done: ResponseCompleted) -> Response:
-    """The end of a stream as a whole reply."""
+    """Return the end of a stream as a whole reply."""
     message = done.message or Message("assistant")
     return Response(
-        message.content,
-        message.tool_calls,
-        done.usage,
-        done.stop_reason,
-        message,
-        done.model,
-        done.request_id,
+        content=message.content,
+        tool_calls=message.tool_calls,
+        usage=done.usage,
+        stop_reason=done.stop_reason,
+        message=message,
+        model=done.model,
+        request_id=done.request_id,
     )

@@ -1,6 +1,6 @@
-"""The verbs of a session: three in, one stream out. The engine keeps them, and so does the client.
+"""The protocol of a session: three methods in, one stream out. Engine and client implement it.
 
-`shown` is the hash of what a person was shown; an answer to something else is no answer.
+`shown` is the hash of what a person was shown; an answer to something else is not accepted.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -19,10 +19,10 @@ Prompt = str | Iterable[str | Part]
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):
-    """What a person says to a question: yes or no, for how long, and a word to the model.
+    """A person's answer to an approval request: yes or no, for how long, and a note to the model.
 
-    `by` is the name that an approver answers in. `rule` is what is to be made of a yes with the
-    scope `rule`; without it, it is the one that was proposed.
+    `by` is the name of the person who answers. `rule` is the rule that an approval with the scope
+    `rule` adds; if it is empty, that is the proposed one.
     """
 
     allowed: bool
@@ -37,10 +37,10 @@ NO = Answer(False)
 
 
 class TurnResult(Struct, frozen=True):
-    """A whole turn, for those who want no stream.
+    """The result of a whole turn.
 
     `permission_needed` counts the calls that needed a person's approval and did not get it: those
-    that were refused because nobody was there to ask, or, in a parked turn, those that wait.
+    that were refused because nobody was available to ask, or, in a parked turn, those that wait.
     """
 
     text: str
@@ -54,7 +54,7 @@ class TurnResult(Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Did the turn come to its end?"""
+        """Whether the turn ran to its end."""
         return self.reason == "done"
 
 
@@ -65,11 +65,11 @@ class Session(Protocol):
     def id(self) -> str: ...
 
     async def send(self, prompt: Prompt, *, when: When = "idle", by: str = "me") -> int:
-        """The turn's number, once the prompt is on disk. Raise `EmptyPrompt`, `SessionBusy`."""
+        """Return the turn's number, with the prompt on disk. Raise `EmptyPrompt`, `SessionBusy`."""
         ...
 
     async def answer(self, call_id: str, answer: Answer | bool, *, shown: str, by: str) -> None:
-        """Settle a pending approval; the first answer wins. Raise `UnknownApproval`."""
+        """Answer a pending approval; the first answer wins. Raise `UnknownApproval`."""
         ...
 
     async def interrupt(self, *, by: str = "me") -> None:
@@ -77,26 +77,26 @@ class Session(Protocol):
         ...
 
     def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
-        """Every record after that number: first what was written, then live, no gap, no repeat."""
+        """Yield every record after that number once: first those in the log, then live ones."""
         ...
 
 
-class Standing(Protocol):
-    """What a session's records add up to, as far as a face looks at it."""
+class SessionState(Protocol):
+    """The state of a session, as far as an interface uses it."""
 
     @property
     def pending(self) -> Mapping[str, ApprovalAsked]:
-        """The questions that nobody has answered, by what was shown."""
+        """The approval requests that nobody has answered, by what was shown."""
         ...
 
     @property
     def waiting(self) -> Mapping[int, PromptReceived]:
-        """The prompts that no turn has taken, by their records."""
+        """The prompts that wait for a turn, by the numbers of their records."""
         ...
 
 
 class Conversation(Session, Protocol):
-    """A session as a face needs it, whether it lives here or on a server."""
+    """A session as an interface needs it, whether it runs in this process or on a server."""
 
     @property
     def title(self) -> str: ...
@@ -113,7 +113,7 @@ class Conversation(Session, Protocol):
     @property
     def metrics(self) -> ExecutionMetrics: ...
     @property
-    def history(self) -> Standing: ...
+    def history(self) -> SessionState: ...
     async def wait(self, turn: int) -> TurnResult: ...
     async def resume(self) -> int: ...
     async def set_mode(self, mode: Mode, *, by: str = "me", reason: str = "") -> None: ...

@@ -60,7 +60,7 @@ class InboxMessage(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Log(Protocol):
-    """The log of one session, which this process owns: no other one can write it."""
+    """The log of one session. This process owns it: no other one can write it."""
 
     @property
     def session_id(self) -> str: ...
@@ -122,7 +122,7 @@ class Log(Protocol):
 
 
 class Store(Protocol):
-    """A place for sessions."""
+    """Where sessions are stored."""
 
     def create(self, session_id: str) -> Log: ...
 
@@ -161,20 +161,20 @@ class Store(Protocol):
 
 
 class Day(Protocol):
-    """Room for model calls within the limits of a day."""
+    """Reserves tokens and money for model calls within the limits of a day."""
 
     def reserve(
         self, who: str, tokens: int, money: float, *, limit_tokens: int, limit_money: float
     ) -> None:
-        """Hold room for one call of `who`; zero is no limit. Raise `BudgetReached`.
+        """Reserve an amount for one call of `who`; zero is no limit. Raise `BudgetReached`.
 
-        Its `set_aside` is true if there is room, but others hold it.
+        The error's `set_aside` is true if enough is left, but others have reserved it.
 
-        What the day's logs say and what everybody holds never exceeds a limit, exactly, for two
-        processes too. Blocks for as long as reading takes: not to be called in an event loop.
+        What the day's logs have used and what is reserved never exceeds a limit, also with several
+        processes. Blocks while it reads logs: do not call it in an event loop.
         """
         ...
 
     def release(self, who: str) -> None:
-        """Let go of what `who` holds: what the call has used is in the log by now."""
+        """Release what `who` has reserved: what the call has used is in the log by now."""
         ...

@@ -1,6 +1,7 @@
-"""The promise every tool keeps, and what it is handed.
+"""The protocol of tools, and what a tool gets.
 
-A tool knows its arguments and its context. It does not know the engine, the session or the face.
+A tool knows its arguments and its context. It does not know the engine, the session or the
+interface.
 """
 
 import sys
@@ -28,12 +29,12 @@ class Files(Protocol):
     @property
     def root(self) -> str: ...
     def relative(self, path: str) -> str:
-        """The path from the root, with `/`; refuses what leads out by its words alone."""
+        """The path from the root, with `/`. Refuses one that leads out, without following links."""
         ...
 
     def read(self, path: str, limit: int | None = None) -> bytes: ...
     def write(self, path: str, data: bytes) -> None:
-        """Replace the file in one step; missing folders are made."""
+        """Replace the file in one step. Missing folders are created."""
         ...
 
     def exists(self, path: str) -> bool: ...
@@ -44,7 +45,7 @@ class Files(Protocol):
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):
-    """What a tool gives back: `text` for the model, `data` for interfaces, never an exception.
+    """What a tool returns: `text` for the model, `data` for interfaces, never an exception.
 
     `stops` says why the turn has to end here, if it has to. `outcome` is set if the call did not
     run, or was cut off.
@@ -60,7 +61,7 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def success(cls, data: Any = None, *, text: str | None = None) -> "ToolResult":
-        """It worked. Without `text` the model reads the data: as it is, or as JSON.
+        """Return a success. Without `text` the model reads the data: as it is, or as JSON.
 
         Pydantic models become plain JSON values, both in the text and in the data.
         """
@@ -70,20 +71,20 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
             return cls(True, text, data)
         hook = _JsonHook()
         try:
-            written = msgspec.json.encode(data, enc_hook=hook)
+            encoded = msgspec.json.encode(data, enc_hook=hook)
         except (TypeError, ValueError, RecursionError):
             if text is None:
                 raise
             return cls(True, text, data)
         if hook.met_model:
-            data = msgspec.json.decode(written)
-        return cls(True, written.decode() if text is None else text, data)
+            data = msgspec.json.decode(encoded)
+        return cls(True, encoded.decode() if text is None else text, data)
 
     @classmethod
     def failure(
         cls, message: str, diagnostics: Any = None, *, outcome: Outcome = ""
     ) -> "ToolResult":
-        """It did not; the message says why and, best, what to do instead."""
+        """Return a failure. The message says why and, if possible, what to do instead."""
         return cls(False, message, diagnostics=diagnostics, outcome=outcome)
 
 
@@ -100,7 +101,7 @@ class _JsonHook:
         return str(value)
 
 
-def _nothing(path: str) -> bool:
+def _no_path(path: str) -> bool:
     return False
 
 
@@ -113,27 +114,27 @@ class Access(Struct, frozen=True):
     session, `any` for later ones, too.
     """
 
-    reads: Callable[[str], bool] = _nothing
-    writes: Callable[[str], bool] = _nothing
+    reads: Callable[[str], bool] = _no_path
+    writes: Callable[[str], bool] = _no_path
     git: Literal["", "known", "any"] = ""
 
 
 class ToolContext(Struct, Generic[Deps]):
-    """What a call is handed: the workspace, the deadline, a way to speak, the caller's own things.
+    """What a call gets: the workspace, its deadline, and what belongs to its session.
 
     `deadline` is in the event loop's time (None: no limit). `emit` puts an event into the log;
-    `say` is output while the tool runs. `memory` lasts as long as the session is open; `at_close`
-    is handed what has to be ended with it. `folder` is the session's own, outside the workspace
-    (empty: there is none). `word` is what the person said when this call was asked about; `mode`
-    is the session's. `clean` takes secrets out of text that is kept elsewhere than in the log.
-    `agreed`: a person was shown this call, and said yes to it, before the session was taken up.
-    `hidden` says which files a search leaves out, because a rule keeps them (None: there is none).
-    A tool sets `unfinished` to a function that returns its output so far: if the call is cut off,
-    the model gets that output.
+    `say` shows output while the tool runs. `memory` lasts as long as the session is open;
+    `at_close` takes functions that are called when it is closed. `folder` is the session's own,
+    outside the workspace (empty: there is none). `word` is the note of the person who approved this
+    call; `mode` is the session's. `redact` takes secrets out of text that is stored elsewhere than
+    in the log. `was_approved`: a person approved this call before the session was resumed.
+    `hidden` says which files a search leaves out because of a rule (None: there is none). A tool
+    sets `unfinished` to a function that returns its output so far: if the call is cut off, the
+    model gets that output.
     `access` says which guarded files a command may use, because a person or a rule allowed it.
     `network`: this call may use the network, because a person allowed it or wrote a rule for it.
-    `origin` is the session that this one was begun for, directly or through others; empty if a
-    person began it.
+    `origin` is the session that started this one, directly or through others; empty if a person
+    started it.
     """
 
     workspace: Files
@@ -149,8 +150,8 @@ class ToolContext(Struct, Generic[Deps]):
     folder: str = ""
     word: str = ""
     mode: Mode = "ask"
-    clean: Callable[[str], str] = lambda text: text
-    agreed: bool = False
+    redact: Callable[[str], str] = lambda text: text
+    was_approved: bool = False
     hidden: Callable[[str], bool] | None = None
     access: Access = Access()
     unfinished: Callable[[], str] | None = None
@@ -162,24 +163,14 @@ class ToolContext(Struct, Generic[Deps]):
         self.emit(ToolOutputDelta(self.call_id, text))
 
 
-class Touching(Protocol):
-    """A tool whose paths are not simply its `path` says which ones a call would touch."""
-
-    def touched(self, arguments: dict[str, Any]) -> tuple[str, ...]:
-        """The paths. Raise `ToolError` where that cannot be said."""
-        ...
-
-
-class Precheck(Protocol):
-    """A tool that can tell in advance, without side effects, that a call would fail."""
-
-    async def precheck(self, arguments: dict[str, Any], context: ToolContext[Any]) -> None:
-        """Raise `ToolError` if the call must fail as things stand."""
-        ...
-
-
 class Tool(Protocol):
-    """Something the model can ask for."""
+    """Something that the model can call.
+
+    A tool may have two more methods. `touched(arguments)` returns the paths that a call would
+    touch, if they are not simply its `path`; it raises `ToolError` if it cannot tell. `await
+    precheck(arguments, context)` raises `ToolError` if the call is bound to fail, without side
+    effects.
+    """
 
     @property
     def name(self) -> str: ...
@@ -203,24 +194,24 @@ class ToolSource(Protocol):
 
     @property
     def version(self) -> int:
-        """Another number whenever `tools` gives others."""
+        """A number that changes whenever `tools` returns other tools."""
         ...
 
     def tools(self) -> tuple[Tool, ...]:
-        """Those that are known now. Starts nothing, and waits for nothing."""
+        """The tools that are known now. Starts nothing, and waits for nothing."""
         ...
 
     async def close(self) -> None:
-        """Leave nothing running."""
+        """End everything that was started."""
         ...
 
 
-# The words of a call of which nothing else is known: what a rule about it can be held against.
+# The texts of a call about which nothing else is known, against which rules are matched.
 #
-# Whose tool it is, a server's or another agent's, makes no difference. Decides nothing.
+# It makes no difference whose tool it is, a server's or another agent's. Decides nothing.
 
-MOST, CHARACTERS = 2_000, 400_000  # words, and characters of them all, that rules are held against
-TOO_MANY = "it has more words than rules can be held against"
+MAX_TEXTS, MAX_CHARACTERS = 2_000, 400_000  # that rules are matched against
+TOO_MUCH_TEXT = "it has more text than rules can be matched against"
 
 
 def judge_by_words(
@@ -231,54 +222,54 @@ def judge_by_words(
     reason: str = "",
     guard: str = "",
 ) -> Facts:
-    """What is known of such a call: its words, each by itself, and only to forbid or to ask.
+    """Return what is known of such a call: its texts, each of which can only forbid or ask.
 
-    How whoever has the tool reads them, as a path or otherwise, nobody knows. Of a call with more
-    words than can be looked at, none is passed over: no rule allows it, and any that forbids some
-    words forbids it.
+    How the tool reads them, as a path or otherwise, is unknown. If a call has more text than can be
+    matched, no rule allows it, and any rule that forbids some text forbids it.
     """
-    words, whole = words_of(arguments)
-    act = Act((name,), subject, reason=reason, also=words, cut=not whole)
-    return Facts(ToolPolicy(), acts=(act,), guard=guard, opaque="" if whole else TOO_MANY)
+    texts, is_complete = texts_in(arguments)
+    act = Act((name,), subject, reason=reason, also=texts, cut=not is_complete)
+    opaque = "" if is_complete else TOO_MUCH_TEXT
+    return Facts(ToolPolicy(), acts=(act,), guard=guard, opaque=opaque)
 
 
-def words_of(arguments: dict[str, Any]) -> tuple[tuple[str, ...], bool]:
-    """The texts among the arguments, however deep they lie, and whether these are all of them.
+def texts_in(arguments: dict[str, Any]) -> tuple[tuple[str, ...], bool]:
+    """Return the texts among the arguments at any depth, and whether these are all of them.
 
-    The names of the arguments are the tool's; the keys of what lies deeper may be the caller's.
+    The names of the arguments are the tool's; the keys of nested objects may be the caller's.
     """
-    found: dict[str, None] = {}
-    room = CHARACTERS
-    waiting: list[Any] = list(arguments.values())
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += one.keys()
-            waiting += one.values()
-        elif isinstance(one, list | tuple):
-            waiting += one
-        elif isinstance(one, str) and one not in found:
-            room -= len(one)
-            if room < 0 or len(found) >= MOST:
-                return tuple(found), False
-            found[one] = None
-    return tuple(found), True
+    texts: dict[str, None] = {}
+    size = 0
+    values: list[Any] = list(arguments.values())
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            values += value.keys()
+            values += value.values()
+        elif isinstance(value, list | tuple):
+            values += value
+        elif isinstance(value, str) and value not in texts:
+            size += len(value)
+            if size > MAX_CHARACTERS or len(texts) >= MAX_TEXTS:
+                return tuple(texts), False
+            texts[value] = None
+    return tuple(texts), True
 
 
-# What a tool hands to a child session, and what comes back: the values of `ToolContext.spawn`.
+# Child sessions: the argument and the result of `ToolContext.spawn`.
 #
-# A tool whose policy says `delegates` finds `spawn` in its context: `await context.spawn(Task(…))`
-# runs a session of its own to its end and gives an `TaskResult`. The session may never do what the
-# one that begins it may not, and what it uses counts there, too.
+# A tool whose policy says `delegates` has `spawn` in its context: `await context.spawn(Task(…))`
+# runs a child session to its end and returns a `TaskResult`. The child may never do what its parent
+# may not, and what it uses counts there, too.
 
-SAME = "same"  # the agent that carries the turn which begins the child
+SAME = "same"  # the agent that runs the turn of the parent
 
 
 class Task(Struct, frozen=True):
     """Work for a child session. Zero is no limit beyond what is left of the parent's.
 
-    `agent` is empty for our loop (or, where there is no model for it, the parent's agent), `same`
-    for the parent's, or the name of one. `title` is what lists call it.
+    `agent` is empty for our loop (or, if there is no model for it, the parent's agent), `same` for
+    the parent's, or the name of an agent. `title` is shown in lists.
     """
 
     prompt: str
@@ -290,7 +281,7 @@ class Task(Struct, frozen=True):
 
 
 class TaskResult(Struct, frozen=True):
-    """How it ended. `text` is the last thing that it said; whatever that asks for, it is data."""
+    """How a child session ended. `text` is its last reply: it is data, whatever it asks for."""
 
     session_id: str
     reason: Reason

@@ -213,7 +213,7 @@ def require_known_file(
     workspace = workspace_of(context.workspace)
     states: dict[str, str] = context.memory.get(_KEY, {})
     known = states.get(workspace.resolve(path))
-    if known == state or (known is None and fits and context.agreed):
+    if known == state or (known is None and fits and context.was_approved):
         return
     name = one_line(workspace.relative(path), 200)
     if known is None:

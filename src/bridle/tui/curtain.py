@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
-from bridle.early import INTERRUPTED
+from bridle.startup import INTERRUPTED
 from bridle.tui.block_palette import DARK, LIGHT, Palette
 
 try:

@@ -267,7 +267,7 @@ async def to_result(answer: Any, context: ToolContext[Any]) -> ToolResult:
 
 async def limit_text(text: str, context: ToolContext[Any]) -> str:
     """Return a harmless text of the length that a model reads. If it is longer, keep all of it."""
-    file = OutputFile(output_path(context.folder, context.call_id), context.clean)
+    file = OutputFile(output_path(context.folder, context.call_id), context.redact)
     output = BoundedOutput(keep=file.add)
     output.add(await in_thread(neutral, text) if len(text) > 1 << 20 else neutral(text))
     note = await finish_output(output, file, context.call_id)

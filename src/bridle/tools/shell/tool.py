@@ -99,7 +99,7 @@ class Shell:
             is_free=is_free,
             is_alone=not context.origin,
         )
-        file = OutputFile(output_path(context.folder, context.call_id), context.clean)
+        file = OutputFile(output_path(context.folder, context.call_id), context.redact)
         if arguments.get("background", False):
             return await _start_job(command, file, arguments.get("timeout"))
         seconds = min(float(arguments.get("timeout", _TIMEOUT)), self.longest)
