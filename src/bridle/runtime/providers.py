@@ -6,7 +6,6 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypedDict
 from urllib.parse import urlsplit
 
@@ -310,6 +309,8 @@ class LocalServer(Struct, frozen=True):
 
 def local_servers() -> list[tuple[str, str, str]]:
     """Return name, base URL and first model of each local server that has a model."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as pool:  # the caller may have an event loop of its own
         servers = pool.submit(lambda: asyncio.run(find_local_servers())).result()
     return [(server.name, server.base_url, server.models[0]) for server in servers if server.models]
