@@ -158,7 +158,7 @@ def test_one_that_never_ends_is_ended(tmp_path):
     check = parse_check("sleep 600", "here")
     voice = Diagnostics([check], workspace, seconds=0.2)
     voice._decide = allowed
-    said = run(voice.speak(HookEvent("after_tool", tool="write", arguments={"path": "a.py"})))
+    said = run(voice.run(HookEvent("after_tool", tool="write", arguments={"path": "a.py"})))
     assert said == HookResult(word="diagnostics: `sleep 600` did not end within 0.2 seconds")
 
 

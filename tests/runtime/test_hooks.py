@@ -15,7 +15,7 @@ from bridle.errors import ConfigError, HookDenied
 from bridle.events import ToolResultEvent, TraceEvent
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
-from bridle.runtime.hooks import MOMENTS, Hook, InOrder, as_hooks
+from bridle.runtime.hooks import MOMENTS, Hook, HookChain, as_hooks
 from bridle.stores.memory import MemoryStore
 from rig import call, run
 
@@ -284,7 +284,10 @@ def test_whatever_hooks_say_a_deny_stays_a_deny(tmp_path_factory, before, after)
 
 
 def test_hooks_in_order_say_what_they_are():
-    assert [one.name for one in InOrder([Hook(breaks), Hook(never)]).voices] == ["breaks", "never"]
+    assert [one.name for one in HookChain([Hook(breaks), Hook(never)]).runners] == [
+        "breaks",
+        "never",
+    ]
 
 
 def guide(kind):

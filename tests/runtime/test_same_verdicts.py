@@ -210,7 +210,7 @@ def test_a_linter_is_judged_like_the_shell(folder, rules, command):
         sandbox=local.sandbox,
     )
     edit = HookEvent("after_tool", tool="write", arguments={"path": "a.txt"})
-    said = run(linter.speak(edit)).word
+    said = run(linter.run(edit)).word
     table = [("shell", {"command": command})]
     ((verdict, reason, _),) = foreseen(folder, table, rules=rules, mode="edits")
     if verdict == "allow":

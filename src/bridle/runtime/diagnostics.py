@@ -1,11 +1,11 @@
-"""Diagnostics: what a project's own linter says of a file, right after the model has changed it.
+"""Diagnostics: run the project's own linter on a file, right after the model has changed it.
 
-A voice among the hooks, heard after `write`, `edit` and `apply_patch`. The commands come from the
-person's settings, or from a folder that they trust; they are judged by the same rules as the
-model's commands and run in the same sandbox, where nobody is asked: what would need an answer in
-`auto` does not run, and without a sandbox only what would run unasked. What they say is a word for
-the model, with the result of its edit, and a record of the log. A linter that finds nothing says
-nothing. It denies nothing, and breaks nothing.
+This is a hook that runs after `write`, `edit` and `apply_patch`. The commands come from the
+person's settings, or from a folder that they trust. They are judged by the same rules as the
+model's commands and run in the same sandbox, but nobody is asked: in a sandbox, everything runs
+that mode `auto` allows, and without one only what would run without asking. The output is a note
+for the model, with the result of its edit, and a record in the log. A linter that finds nothing
+prints nothing. Diagnostics never deny a call or make it fail.
 """
 
 import os
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from bridle.workspace.workspace import Workspace
 
 SECONDS = 30.0  # for one command
-MOST = 8000  # characters that are told of one
-_MOST_FILES = 50
-_BYTES = 1 << 20  # that are read of one
-_SHOWN = 200  # characters of a command, where it is named
+MAX_OUTPUT = 8000  # characters of one command's output for the model
+_MAX_FILES = 50
+_MAX_READ = 1 << 20  # bytes of its output that are read
+_MAX_COMMAND = 200  # characters of a command in a message
 
 
 class Diagnostics:
-    """The commands, and what they are judged by. Keeps the shape of a `Voice`."""
+    """The commands, and what they are judged by. Implements `runtime.hooks.HookRunner`."""
 
     name = "diagnostics"
     on: tuple[Moment, ...] = ("after_tool",)
@@ -75,42 +75,42 @@ class Diagnostics:
             sandbox=sandbox if sandbox is not None else "",
         )
 
-    async def speak(self, event: HookEvent) -> HookResult:
-        """Look at what was changed, and say what was found."""
+    async def run(self, event: HookEvent) -> HookResult:
+        """Run the commands on the changed files, and return what they print."""
         if not event.ok:
             return HookResult()
-        files = self._changed(event)
-        said = []
+        files = self._changed_files(event)
+        reports = []
         for check in self._checks:
-            if concerned := check.matching(files)[:_MOST_FILES]:
-                said.append(await self._look(check, concerned))
-        return HookResult(word="\n".join(filter(None, said)))
+            if matching := check.matching(files)[:_MAX_FILES]:
+                reports.append(await self._check_files(check, matching))
+        return HookResult(word="\n".join(filter(None, reports)))
 
-    def _changed(self, event: HookEvent) -> tuple[str, ...]:
-        """The files of the workspace that the call named and that are there now."""
+    def _changed_files(self, event: HookEvent) -> tuple[str, ...]:
+        """Return the files of the workspace that the call named and that exist."""
         try:
-            named = _named(event)
+            paths = _paths_of_edit(event)
         except (ToolError, TypeError):
             return ()
-        root, found = self._workspace.root, []
-        for path in named:
+        root, files = self._workspace.root, []
+        for path in paths:
             place = self._workspace.resolve_path(path)
             if place is not None and os.path.isfile(place):  # noqa: PTH113 - never raises
-                found.append(os.path.relpath(place, root) if is_below(place, root) else place)
-        return tuple(dict.fromkeys(found))
+                files.append(os.path.relpath(place, root) if is_below(place, root) else place)
+        return tuple(dict.fromkeys(files))
 
-    async def _look(self, check: Check, files: tuple[str, ...]) -> str:
-        """What one of them says, in words; empty where it has nothing to say."""
+    async def _check_files(self, check: Check, files: tuple[str, ...]) -> str:
+        """Return a report of one check; empty if it has nothing to say."""
         line = check.command(files)
-        shown = one_line(line, _SHOWN)
+        shown = one_line(line, _MAX_COMMAND)
         try:
             decision = await self._decide(line)
             if decision.verdict != "allow":
                 return f"diagnostics: `{shown}` was not run: {decision.reason}"
-            ended, text = await self._run(line)
+            status, text = await self._run_command(line)
         except AgentError as error:
             return f"diagnostics: `{shown}` could not be run: {error.message}"
-        return _told(shown, ended, text, self._seconds)
+        return _report(shown, status, text, self._seconds)
 
     async def _decide(self, line: str) -> Decision:
         """Judge the command as if the model had called the shell with it. Nobody is asked."""
@@ -128,16 +128,16 @@ class Diagnostics:
 
     @property
     def _mode(self) -> Mode:
-        """In a sandbox everything runs that nothing denies; without one, what runs unasked."""
+        """In a sandbox everything runs that nothing denies; without one, what needs no approval."""
         return "auto" if self._level != "none" else "edits"
 
-    async def _run(self, line: str) -> tuple[ExitStatus, str]:
-        """Run it as the shell tool runs a command, and stay until everybody is gone."""
-        heard = bytearray()
+    async def _run_command(self, line: str) -> tuple[ExitStatus, str]:
+        """Run it as the shell tool does, until all its processes have ended."""
+        output = bytearray()
 
         def take(data: bytes) -> bool:
-            heard.extend(data[: _BYTES - len(heard)])
-            return len(heard) < _BYTES
+            output.extend(data[: _MAX_READ - len(output)])
+            return len(output) < _MAX_READ
 
         root, shell = self._workspace.root, self._shell
         words = [find_bash(), "--noprofile", "--norc", "-c", 'eval -- "$1"', "bash", line]
@@ -145,10 +145,10 @@ class Diagnostics:
         command = Command(words, root, take, starter=self._starter(root, held))
         try:
             environment = shell.environment(is_confined=self._level != "none")
-            ended = await command.run(self._seconds, environment)
+            status = await command.run(self._seconds, environment)
         finally:
             await in_thread(shell.end, held)
-        return ended, heard.decode("utf-8", "replace")
+        return status, output.decode("utf-8", "replace")
 
     @cached_property
     def _shell(self) -> ShellState:
@@ -168,14 +168,14 @@ class Diagnostics:
 
 
 def as_checks(given: Iterable[Check | str]) -> tuple[Check, ...]:
-    """Command lines, read or as they were written. Raise `ConfigError`."""
+    """Return checks of command lines. Raise `ConfigError`."""
     return tuple(
-        one if isinstance(one, Check) else parse_check(one, "diagnostics") for one in given
+        check if isinstance(check, Check) else parse_check(check, "diagnostics") for check in given
     )
 
 
-def _named(event: HookEvent) -> tuple[str, ...]:
-    """The paths that an edit names. Raise `ToolError`, `TypeError`."""
+def _paths_of_edit(event: HookEvent) -> tuple[str, ...]:
+    """Return the paths that an edit names. Raise `ToolError` or `TypeError`."""
     if event.tool == "apply_patch":
         return ApplyPatch().touched(event.arguments)
     path = event.arguments.get("path")
@@ -184,13 +184,13 @@ def _named(event: HookEvent) -> tuple[str, ...]:
     return (path,)
 
 
-def _told(shown: str, ended: ExitStatus, text: str, seconds: float) -> str:
-    """What is said of a run; nothing where there was nothing to find."""
-    said = shorten(neutral(text.replace("\r\n", "\n")).strip(), MOST)
-    if ended.timed_out:
+def _report(shown: str, status: ExitStatus, text: str, seconds: float) -> str:
+    """Return what to tell the model about a run; nothing if the command found nothing."""
+    output = shorten(neutral(text.replace("\r\n", "\n")).strip(), MAX_OUTPUT)
+    if status.timed_out:
         limit = quantity(seconds, "second")
-        return f"diagnostics: `{shown}` did not end within {limit}\n{said}".rstrip()
-    if ended.code == 0:
+        return f"diagnostics: `{shown}` did not end within {limit}\n{output}".rstrip()
+    if status.code == 0:
         return ""
-    how = "was ended" if ended.code is None else f"exit code {ended.code}"
-    return f"diagnostics: `{shown}`: {how}\n{said}".rstrip()
+    how = "was ended" if status.code is None else f"exit code {status.code}"
+    return f"diagnostics: `{shown}`: {how}\n{output}".rstrip()

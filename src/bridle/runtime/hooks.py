@@ -1,9 +1,9 @@
 """Hooks: what a person has put before and after a tool, a prompt and a turn.
 
-A function, an object with methods named after the moments, a command of a file, or somebody's own
-`Hooks`: all are heard in their order. Before something happens a hook that breaks or takes too long
-has denied; afterwards, when there is nothing left to deny, it is said that it did. Knows no engine:
-what a deny, a word or changed input comes to is decided there.
+A hook is a function, an object with methods named after the moments, a command from a file, or a
+`Hooks` object. They are asked one after the other. A hook that fails or takes too long before
+something happens denies it; afterwards, when it is too late to deny, its failure is reported. This
+module does not know the engine, which decides what a denial, a note or changed input leads to.
 """
 
 import asyncio
@@ -32,28 +32,28 @@ from bridle.protocols.hooks import HookEvent, HookResult, Hooks, Moment
 from bridle.tools.threads import in_thread
 from bridle.workspace.fs import is_below
 from bridle.workspace.process.command import Command, ExitStatus, clean_environment
-from bridle.workspace.sandbox import Start, supervised_start
+from bridle.workspace.sandbox import supervised_start
 from bridle.workspace.text import neutral, one_line, quantity, shorten
 
 log = logging.getLogger(__name__)
 
 MOMENTS: tuple[Moment, ...] = get_args(Moment)
 SECONDS = 60.0
-_FAREWELL = 0.5  # seconds that a hook which took too long has for letting go
+_CANCEL_SECONDS = 0.5  # for a hook that took too long and was cancelled
 
 Act = Callable[[HookEvent], HookResult | Awaitable[HookResult | None] | None]
 
 
-class Broken(Exception):
-    """A hook that failed, took too long, or said what nobody understands; the words say which."""
+class HookFailed(Exception):
+    """A hook that failed, took too long, or returned something invalid; the message says which."""
 
 
 class Hook(Struct, frozen=True):
-    """A function that is a hook: `act` gets a `HookEvent` and returns a `HookResult` or nothing.
+    """A function that is a hook: `act` is called with a `HookEvent` and may return a `HookResult`.
 
-    `on` are the moments at which it is asked, `tools` patterns of the names of those tools that it
-    is asked about. A function that is not async runs in a thread, which nobody can end: one that
-    hangs costs that thread, and has denied after so many `seconds`.
+    `on` are the moments at which it is called, `tools` patterns of the tools whose calls it is
+    called for. A function that is not async runs in a thread, which cannot be ended: if it hangs,
+    the thread is lost, and after `seconds` the hook has failed.
     """
 
     act: Act
@@ -63,34 +63,36 @@ class Hook(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What it is called when something is said of it."""
+        """The name for messages about it."""
         return str(getattr(self.act, "__qualname__", "") or type(self.act).__qualname__)
 
-    async def speak(self, event: HookEvent) -> HookResult:
-        """What it says. Raise `Broken`."""
-        return checked(await _in_time(self._called(event), self.seconds))
+    async def run(self, event: HookEvent) -> HookResult:
+        """Call it. Raise `HookFailed`."""
+        return to_result(await _with_timeout(self._call(event), self.seconds))
 
-    async def _called(self, event: HookEvent) -> Any:
+    async def _call(self, event: HookEvent) -> Any:
         try:
-            said: Any = self.act(event) if _is_async(self.act) else await self._aside(event)
-            return await said if inspect.isawaitable(said) else said
-        except (SystemExit, KeyboardInterrupt) as error:  # to end the program is not a hook's
-            raise Broken(f"it raised {type(error).__name__}") from error
-
-    async def _aside(self, event: HookEvent) -> Any:
-        return await in_thread(self.act, event)
+            if _is_async(self.act):
+                value: Any = self.act(event)
+            else:
+                value = await in_thread(self.act, event)
+            return await value if inspect.isawaitable(value) else value
+        except (SystemExit, KeyboardInterrupt) as error:  # a hook may not end the program
+            raise HookFailed(f"it raised {type(error).__name__}") from error
 
 
 def hook(
     *on: Moment, tool: str | Iterable[str] = "*", seconds: float = SECONDS
 ) -> Callable[[Act], Hook]:
-    """Make a hook of a function: `@hook("before_tool", tool="write")`; without a moment, of all."""
-    moments = _checked_moments(on)
-    return lambda act: Hook(act, moments, _patterns(tool), seconds)
+    """Make a function a hook: `@hook("before_tool", tool="write")`; without a moment, for all."""
+    if unknown := [moment for moment in on if moment not in MOMENTS]:
+        hint = f'There are {", ".join(MOMENTS)}: @hook("before_tool").'
+        raise ConfigError(f"{unknown[0]!r} is no moment", hint=hint)
+    return lambda act: Hook(act, on or MOMENTS, _patterns(tool), seconds)
 
 
-class Voice(Protocol):
-    """One hook among others."""
+class HookRunner(Protocol):
+    """One hook in a chain."""
 
     @property
     def name(self) -> str: ...
@@ -98,130 +100,132 @@ class Voice(Protocol):
     def on(self) -> tuple[Moment, ...]: ...
     @property
     def tools(self) -> tuple[str, ...]: ...
-    async def speak(self, event: HookEvent) -> HookResult:
-        """What it says. Raise `Broken`."""
+    async def run(self, event: HookEvent) -> HookResult:
+        """Run it. Raise `HookFailed`."""
         ...
 
 
-class InOrder:
-    """Hooks that are heard one after the other. Implements `protocols.hooks.Hooks`."""
+class HookChain:
+    """Hooks that run one after the other. Implements `protocols.hooks.Hooks`."""
 
-    def __init__(self, voices: Iterable[Voice]) -> None:
-        self.voices = tuple(voices)
-        self._moments = frozenset(moment for one in self.voices for moment in one.on)
+    def __init__(self, runners: Iterable[HookRunner]) -> None:
+        self.runners = tuple(runners)
+        self._moments = frozenset(moment for runner in self.runners for moment in runner.on)
 
     def handles(self, moment: Moment) -> bool:
-        """Is there one for this moment?"""
+        """Is there a hook for this moment?"""
         return moment in self._moments
 
     async def run(self, event: HookEvent) -> HookResult:
-        """Have them speak, in their order; the first that denies beforehand has the last word."""
-        heard = _Heard(event)
-        for one in self.voices:
-            if _wants(one, event):
-                heard.add(await _spoken(one, heard.event))
-                if heard.denied and heard.is_before:
+        """Run the hooks in order, until one denies what is about to happen."""
+        chain = _ChainState(event)
+        for runner in self.runners:
+            if _applies(runner, event):
+                chain.add(await _run(runner, chain.event))
+                if chain.denials and chain.is_before:
                     break
-        return heard.hook_result()
+        return chain.result()
 
 
-class _Heard:
-    """What was said so far, and the event as the next hook is to see it."""
+class _ChainState:
+    """What the hooks have returned so far, and the event as the next one is to see it."""
 
     def __init__(self, event: HookEvent) -> None:
         self.is_before = event.moment.startswith("before")
-        self.denied: list[str] = []
-        self._given = event
+        self.denials: list[str] = []
+        self._event = event
         self._words: list[str] = []
         self._arguments: dict[str, Any] | None = None
         self._prompt: str | None = None
 
     @property
     def event(self) -> HookEvent:
-        """A copy for each: what one of them keeps, or alters in place, is nobody else's."""
-        given = self._given
-        return replace(given, arguments=deepcopy(given.arguments)) if given.arguments else given
+        """A copy for each hook: if one keeps or changes it, no other is affected."""
+        event = self._event
+        if not event.arguments:
+            return event
+        return replace(event, arguments=deepcopy(event.arguments))
 
-    def add(self, said: HookResult) -> None:
-        self._words += [said.word] if said.word.strip() else []
-        self.denied += [said.deny] if said.deny else []
-        if said.arguments is not None and self._given.moment == "before_tool":
-            self._arguments = said.arguments
-            self._given = replace(self._given, arguments=self._arguments)
-        if said.prompt is not None and self._given.moment == "before_prompt":
-            self._prompt = said.prompt
-            self._given = replace(self._given, prompt=said.prompt)
+    def add(self, result: HookResult) -> None:
+        self._words += [result.word] if result.word.strip() else []
+        self.denials += [result.deny] if result.deny else []
+        if result.arguments is not None and self._event.moment == "before_tool":
+            self._arguments = result.arguments
+            self._event = replace(self._event, arguments=self._arguments)
+        if result.prompt is not None and self._event.moment == "before_prompt":
+            self._prompt = result.prompt
+            self._event = replace(self._event, prompt=result.prompt)
 
-    def hook_result(self) -> HookResult:
-        words, deny = "\n".join(self._words), "; ".join(self.denied)
+    def result(self) -> HookResult:
+        words, deny = "\n".join(self._words), "; ".join(self.denials)
         return HookResult(deny, words, self._arguments, self._prompt)
 
 
-def as_hooks(given: Any, root: str, last: "Voice | None" = None) -> Hooks | None:
+def as_hooks(given: Any, root: str, last: HookRunner | None = None) -> Hooks | None:
     """Return one hook or several as one object; None without any. Raise `ConfigError`.
 
-    `root` is the workspace; `last` is asked after all others.
+    `root` is the workspace; `last` runs after all others.
     """
     several = isinstance(given, Iterable) and not callable(given) and not _is_hooks(given)
     items = list(given) if several else [] if given is None else [given]
     if len(items) == 1 and last is None and _is_hooks(items[0]):
-        return items[0]  # type: ignore[no-any-return]  # it has the verbs of one
-    voices = [voice for item in items for voice in _voices(item, root)]
-    voices += [last] if last is not None else []
-    return InOrder(voices) if voices else None
+        return items[0]  # type: ignore[no-any-return]  # it has the methods of one
+    runners = [runner for item in items for runner in _runners(item, root)]
+    runners += [last] if last is not None else []
+    return HookChain(runners) if runners else None
 
 
-def checked(said: Any) -> HookResult:
-    """A hook_result, or nothing, as a hook_result. Raise `Broken` for anything else."""
-    if said is None:
+def to_result(value: Any) -> HookResult:
+    """Return what a hook returned, or an empty result. Raise `HookFailed` if it is invalid."""
+    if value is None:
         return HookResult()
-    if not isinstance(said, HookResult) or not _is_sound(said):
-        raise Broken(f"it said what nobody understands: {type(said).__name__}")
-    return replace(said, arguments=deepcopy(said.arguments))  # it may keep what it gave
+    if not isinstance(value, HookResult) or not _is_valid(value):
+        raise HookFailed(f"it said what nobody understands: {type(value).__name__}")
+    return replace(value, arguments=deepcopy(value.arguments))  # the hook may keep what it returned
 
 
-def _is_sound(said: HookResult) -> bool:
-    words = isinstance(said.deny, str) and isinstance(said.word, str)
-    prompt = said.prompt is None or isinstance(said.prompt, str)
-    return words and prompt and (said.arguments is None or isinstance(said.arguments, dict))
+def _is_valid(result: HookResult) -> bool:
+    texts = isinstance(result.deny, str) and isinstance(result.word, str)
+    prompt = result.prompt is None or isinstance(result.prompt, str)
+    return texts and prompt and (result.arguments is None or isinstance(result.arguments, dict))
 
 
-def _wants(voice: Voice, event: HookEvent) -> bool:
-    if event.moment not in voice.on:
+def _applies(runner: HookRunner, event: HookEvent) -> bool:
+    if event.moment not in runner.on:
         return False
     if not event.moment.endswith("_tool"):
         return True
-    return any(fnmatchcase(event.tool, one) for one in voice.tools)
+    return any(fnmatchcase(event.tool, pattern) for pattern in runner.tools)
 
 
-async def _spoken(voice: Voice, event: HookEvent) -> HookResult:
-    """What one of them says. One that broke has denied; afterwards, it is only said that it did."""
+async def _run(runner: HookRunner, event: HookEvent) -> HookResult:
+    """Run a hook. A failure denies what is about to happen; afterwards, it is only reported."""
     try:
-        return await voice.speak(event)
-    except Broken as broken:
-        why = f"the hook {voice.name} broke: {broken}"
-    except Exception as error:  # it is somebody else's code, and it stands before an effect
-        log.debug("the hook %s broke", voice.name, exc_info=True)
-        why = f"the hook {voice.name} broke: {error!r}"
+        return await runner.run(event)
+    except HookFailed as failure:
+        why = f"the hook {runner.name} broke: {failure}"
+    except Exception as error:  # it is somebody else's code
+        log.debug("the hook %s broke", runner.name, exc_info=True)
+        why = f"the hook {runner.name} broke: {error!r}"
     return HookResult(deny=why) if event.moment.startswith("before") else HookResult(word=why)
 
 
-async def _in_time(work: Awaitable[Any], seconds: float) -> Any:
-    """What comes of it. One that does not let go when its time is over is left to itself."""
+async def _with_timeout(work: Awaitable[Any], seconds: float) -> Any:
+    """Await the work. If it takes too long, cancel it; if it ignores that, leave it running."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait([task], timeout=seconds)
     finally:
         if not task.done():
             task.cancel()
-            await asyncio.wait([task], timeout=_FAREWELL)
+            await asyncio.wait([task], timeout=_CANCEL_SECONDS)
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
     if not task.done() or task.cancelled():
-        raise Broken(f"it did not end within {quantity(seconds, 'second')}")
+        raise HookFailed(f"it did not end within {quantity(seconds, 'second')}")
     return task.result()
 
 
-def _voices(item: Any, root: str) -> Iterator[Voice]:
+def _runners(item: Any, root: str) -> Iterator[HookRunner]:
     if isinstance(item, Hook):
         yield item
     elif isinstance(item, CommandLine):
@@ -230,7 +234,7 @@ def _voices(item: Any, root: str) -> Iterator[Voice]:
         hint = f"Hand in {item.__name__}()."
         raise ConfigError(f"{item.__name__} is a class, not a hook", hint=hint)
     elif _is_hooks(item):
-        yield _Others(item)
+        yield _HooksRunner(item)
     elif methods := [moment for moment in MOMENTS if callable(getattr(item, moment, None))]:
         tools = _patterns(getattr(item, "tool", "*"))
         for moment in methods:
@@ -244,8 +248,8 @@ def _voices(item: Any, root: str) -> Iterator[Voice]:
         )
 
 
-class _Others:
-    """Somebody's own `Hooks`, among others."""
+class _HooksRunner:
+    """A `Hooks` object as one hook of a chain."""
 
     tools = ("*",)
 
@@ -254,8 +258,8 @@ class _Others:
         self.name = type(hooks).__qualname__
         self.on = tuple(moment for moment in MOMENTS if hooks.handles(moment))
 
-    async def speak(self, event: HookEvent) -> HookResult:
-        return checked(await self._hooks.run(event))
+    async def run(self, event: HookEvent) -> HookResult:
+        return to_result(await self._hooks.run(event))
 
 
 def _is_hooks(item: Any) -> bool:
@@ -271,12 +275,7 @@ def _is_async(act: Act) -> bool:
     return inspect.iscoroutinefunction(act) or inspect.iscoroutinefunction(called)
 
 
-def _checked_moments(on: tuple[Moment, ...]) -> tuple[Moment, ...]:
-    if strange := [one for one in on if one not in MOMENTS]:
-        hint = f'There are {", ".join(MOMENTS)}: @hook("before_tool").'
-        raise ConfigError(f"{strange[0]!r} is no moment", hint=hint)
-    return on or MOMENTS
-
+# --- commands ----------------------------------------------------------------------------------
 
 WORKSPACE = "BRIDLE_WORKSPACE"  # the variable that tells a hook where the workspace is
 HINT = "Keep the script beside the file of hooks, in `.bridle/` or in a folder of your own."
@@ -285,24 +284,24 @@ _ROOT = re.compile(rf"\$(?:{WORKSPACE}\b|\{{{WORKSPACE}\}})")
 
 
 def working_folder(line: CommandLine) -> str:
-    """Where it runs: beside its file; one that is from no file, where nothing lies."""
+    """Return where it runs: in the folder of its file, or in `/` if it comes from no file."""
     file, _, _ = line.origin.rpartition(":")
     return realpath(Path(file).parent) if file else "/"
 
 
 def refusal(line: CommandLine, root: str) -> str:
-    """Why that command may not be run as a hook in that workspace; empty where it may."""
+    """Return why the command may not run as a hook in that workspace; empty if it may."""
     root, folder = realpath(root), working_folder(line)
     protected = _is_protected_folder(folder, root)
     if is_below(folder, root) and not protected:
         return "its file lies in the workspace, where a call may change it"
     words = tuple(dict.fromkeys(_possible_words(line.run, root)))
-    places = {word: _path_of(word, folder) for word in words}
+    places = {word: _resolve(word, folder) for word in words}
     for word, place in places.items():
         if place != root and is_below(place, root) and not _is_beside(place, folder, protected):
             return f"it names {word}, which a call may change"
-    if protected or root in places.values():  # it works there, or looks for what lies above it
-        for word in filter(_builds, words):
+    if protected or root in places.values():  # it works there, or above it
+        for word in filter(_runs_project_code, words):
             return f"it has {word} run, and that runs what files of the workspace say"
     for word in words if root in places.values() else ():
         if not word.startswith("/") and os.path.isfile(f"{root}/{word}"):  # noqa: PTH113 - never raises
@@ -310,25 +309,25 @@ def refusal(line: CommandLine, root: str) -> str:
     return ""
 
 
-def _builds(word: str) -> bool:
-    """Is it the name of a program that runs what the files say that it finds?"""
+def _runs_project_code(word: str) -> bool:
+    """Is it the name of a program that runs code of the project, such as `make`?"""
     entry = programs.find(word.rpartition("/")[2])
     if entry is None:
         return False
     return "builds" in {entry.does, *(verb.does for verb in entry.subcommands.values())}
 
 
-def _path_of(word: str, folder: str) -> str:
-    """Where a word leads, if it is a path."""
+def _resolve(word: str, folder: str) -> str:
+    """Return the real path of a word, if it is a path."""
     if word.startswith("~/"):
         word = os.environ.get("HOME", "") + word[1:]
     return realpath(word if word.startswith("/") else f"{folder}/{word}")
 
 
 def _possible_words(run: str | tuple[str, ...], root: str) -> Iterator[str]:
-    """Whatever could be a word of it for a shell, where one is run at all."""
-    for one in (run,) if isinstance(run, str) else run:
-        text = _ROOT.sub(lambda _: root, one)
+    """Yield whatever a shell could take for a word of it."""
+    for argument in (run,) if isinstance(run, str) else run:
+        text = _ROOT.sub(lambda _: root, argument)
         if not isinstance(run, str):
             yield text
         yield from filter(None, _BETWEEN.split(text))
@@ -343,7 +342,7 @@ def _is_protected_folder(folder: str, root: str) -> bool:
 
 
 def _is_beside(place: str, folder: str, protected: bool) -> bool:
-    """Directly in the folder of the file: what lies deeper nobody saw when it was trusted."""
+    """Is it directly in the folder of the file? Deeper files are not shown when it is trusted."""
     return (
         protected
         and is_below(place, folder)
@@ -351,16 +350,16 @@ def _is_beside(place: str, folder: str, protected: bool) -> bool:
     )
 
 
-_MOST = 65_536  # bytes that a hook may print
-_MOST_RESULT = 1_000_000  # characters of a result that a hook is told
-_LINES, _REASON = 5, 2000  # of standard error that are a reason
-_DENIES = 2
+_MAX_OUTPUT = 65_536  # bytes that a hook may print
+_MAX_RESULT = 1_000_000  # characters of a tool's result that a hook gets
+_MAX_LINES, _MAX_REASON = 5, 2000  # of standard error in a reason
+_DENY_CODE = 2
 _SHELL = "/bin/sh"
-_HEARD = ("deny", "word", "arguments", "prompt")
+_FIELDS = ("deny", "word", "arguments", "prompt")
 
 
 class CommandHook:
-    """One command of a file."""
+    """A command from a file."""
 
     def __init__(self, line: CommandLine, root: str) -> None:
         if why := refusal(line, root):
@@ -371,132 +370,133 @@ class CommandHook:
         self.tools = line.tools
         self.name = f"`{one_line(line.words, 60)}`"
 
-    async def speak(self, event: HookEvent) -> HookResult:
-        """Run it, and return what it says. Raise `Broken`."""
-        if why := refusal(self._line, self._root):  # what it names may have come since
-            raise Broken(f"it is refused: {why}")
-        run = _Run(self._line, self._root)
-        with tempfile.TemporaryFile() as told:
-            told.write(to_json(event))
-            told.flush()
-            ended = await run.through(told)
-        if run.is_too_much:
-            raise Broken(f"it printed more than {_MOST // 1024} KB")
-        if ended.timed_out:
-            raise Broken(f"it did not end within {quantity(self._line.seconds, 'second')}")
+    async def run(self, event: HookEvent) -> HookResult:
+        """Run it and read its output. Raise `HookFailed`."""
+        if why := refusal(self._line, self._root):  # a file that it names may be new
+            raise HookFailed(f"it is refused: {why}")
+        process = _CommandRun(self._line, self._root)
+        with tempfile.TemporaryFile() as stdin:
+            stdin.write(to_json(event))
+            stdin.flush()
+            status = await process.run(stdin)
+        if process.is_over_limit:
+            raise HookFailed(f"it printed more than {_MAX_OUTPUT // 1024} KB")
+        if status.timed_out:
+            raise HookFailed(f"it did not end within {quantity(self._line.seconds, 'second')}")
         strict = event.moment.startswith("before")
-        return understood(ended.code, bytes(run.printed), bytes(run.complained), strict=strict)
+        return parse_output(
+            status.code, bytes(process.stdout), bytes(process.stderr), strict=strict
+        )
 
 
-class _Run:
-    """One run of the command: what it prints, and what it complains of."""
+class _CommandRun:
+    """One run of a command, and what it prints."""
 
     def __init__(self, line: CommandLine, root: str) -> None:
         self._line = line
         self._root = root
-        self.printed = bytearray()
-        self.complained = bytearray()
+        self.stdout = bytearray()
+        self.stderr = bytearray()
 
     @property
-    def is_too_much(self) -> bool:
-        """Did it print more than anybody reads?"""
-        return len(self.printed) + len(self.complained) > _MOST
+    def is_over_limit(self) -> bool:
+        """Did it print more than a hook may?"""
+        return len(self.stdout) + len(self.stderr) > _MAX_OUTPUT
 
-    async def through(self, told: IO[bytes]) -> ExitStatus:
-        """From its start to its end."""
+    async def run(self, stdin: IO[bytes]) -> ExitStatus:
+        """Run it to its end."""
         loop = asyncio.get_running_loop()
         reader, writer = os.pipe()
         try:
             os.set_blocking(reader, False)
-            words = _words(self._line.run, told.fileno(), writer)
-            handles = (told.fileno(), writer)
-            place = working_folder(self._line)
-            command = Command(words, place, self._print, starter=_start, handles=handles)
+            words = _arguments(self._line.run, stdin.fileno(), writer)
+            handles = (stdin.fileno(), writer)
+            folder = working_folder(self._line)
+            command = Command(
+                words, folder, self._take_output, starter=supervised_start, handles=handles
+            )
             work = command.run(self._line.seconds, _environment(self._root))
             running = asyncio.ensure_future(work)
-            loop.add_reader(reader, self._complaint, reader, running)
-            return await self._over(running)
+            loop.add_reader(reader, self._read_stderr, reader, running)
+            return await self._wait(running)
         finally:
             loop.remove_reader(reader)
-            self._complaint(reader, None)
+            self._read_stderr(reader, None)
             os.close(writer)
             os.close(reader)
 
-    async def _over(self, running: "asyncio.Future[ExitStatus]") -> ExitStatus:
-        """How it ended; one that complains without end is ended here."""
+    async def _wait(self, running: "asyncio.Future[ExitStatus]") -> ExitStatus:
+        """Wait for its end; `_read_stderr` cancels it if it prints too much."""
         try:
             return await running
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if not self.is_too_much or (task is not None and task.cancelling()):
+            if not self.is_over_limit or (task is not None and task.cancelling()):
                 raise
             return ExitStatus(None)
 
-    def _print(self, data: bytes) -> bool:
-        self.printed += data[: _MOST + 1]
-        return not self.is_too_much
+    def _take_output(self, data: bytes) -> bool:
+        self.stdout += data[: _MAX_OUTPUT + 1]
+        return not self.is_over_limit
 
-    def _complaint(self, reader: int, running: "asyncio.Future[ExitStatus] | None") -> None:
+    def _read_stderr(self, reader: int, running: "asyncio.Future[ExitStatus] | None") -> None:
         with suppress(BlockingIOError):
-            data = os.read(reader, _MOST)
-            self.complained += data[: _MOST + 1 - len(self.complained)]
-        if running is not None and self.is_too_much:
+            data = os.read(reader, _MAX_OUTPUT)
+            self.stderr += data[: _MAX_OUTPUT + 1 - len(self.stderr)]
+        if running is not None and self.is_over_limit:
             running.cancel()
 
 
-def _words(run: str | tuple[str, ...], told: int, complaints: int) -> list[str]:
-    """The command with its input and its complaints where they belong.
+def _arguments(run: str | tuple[str, ...], stdin: int, stderr: int) -> list[str]:
+    """Return the command with its input and standard error redirected to these handles.
 
-    A shell takes handles of one digit alone by their number; by their names it takes any.
+    By their numbers a shell takes only handles of one digit; by their paths it takes any.
     """
     inner = [_SHELL, "-c", run] if isinstance(run, str) else list(run)
-    script = f'exec "$@" </dev/fd/{told} 2>/dev/fd/{complaints}'
+    script = f'exec "$@" </dev/fd/{stdin} 2>/dev/fd/{stderr}'
     return [_SHELL, "-c", script, "hook", *inner]
 
 
 def _environment(root: str) -> dict[str, str]:
-    """Programs of the workspace are not found by their names: a call may have written them."""
+    """Return an environment in which no program of the workspace is found by its name."""
     real = os.path.realpath(root)
     return {**clean_environment((real,)), WORKSPACE: real}
 
 
-def _start(words: Any, lifeline: int) -> Start:
-    return supervised_start(words, lifeline)
-
-
 def to_json(event: HookEvent) -> bytes:
-    """What a command is told: every field, also those that say nothing."""
-    found = msgspec.structs.asdict(event)
-    found["result"] = shorten(event.result, _MOST_RESULT)
-    return msgspec.json.encode(found, enc_hook=str) + b"\n"
+    """Return the input of a command as JSON: every field, also empty ones."""
+    fields = msgspec.structs.asdict(event)
+    fields["result"] = shorten(event.result, _MAX_RESULT)
+    return msgspec.json.encode(fields, enc_hook=str) + b"\n"
 
 
-def understood(
-    code: int | None, printed: bytes, complained: bytes, *, strict: bool = True
+def parse_output(
+    code: int | None, stdout: bytes, stderr: bytes, *, strict: bool = True
 ) -> HookResult:
-    """What a command says by how it ended and what it printed. Raise `Broken`.
+    """Return what a command says by its exit code and output. Raise `HookFailed`.
 
-    `strict`: what it prints is one JSON object with nothing in it that is not understood.
+    `strict`: the output has to be empty or one JSON object with known fields.
     """
-    if code == _DENIES:
-        return HookResult(deny=_first_lines(complained) or "it gave no reason")
+    if code == _DENY_CODE:
+        return HookResult(deny=_first_lines(stderr) or "it gave no reason")
     if code != 0:
         how = "it was ended" if code is None else f"exit code {code}"
-        raise Broken(": ".join(filter(None, (how, _first_lines(complained)))))
-    text = printed.strip()
+        raise HookFailed(": ".join(filter(None, (how, _first_lines(stderr)))))
+    text = stdout.strip()
     if not text.startswith(b"{"):
         if text and strict:
-            raise Broken("it printed what is no JSON object; other words go to standard error")
+            raise HookFailed("it printed what is no JSON object; other words go to standard error")
         return HookResult()
     try:
-        said = msgspec.json.decode(text)
+        fields = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Broken(f"it printed what begins like JSON and is none: {error}") from error
-    if strict and (strange := sorted(said.keys() - set(_HEARD))):
-        raise Broken(f"it printed `{one_line(strange[0], 60)}`; there are {', '.join(_HEARD)}")
-    return checked(HookResult(**{key: said[key] for key in _HEARD if said.get(key) is not None}))
+        raise HookFailed(f"it printed what begins like JSON and is none: {error}") from error
+    if strict and (unknown := sorted(fields.keys() - set(_FIELDS))):
+        raise HookFailed(f"it printed `{one_line(unknown[0], 60)}`; there are {', '.join(_FIELDS)}")
+    values = {key: fields[key] for key in _FIELDS if fields.get(key) is not None}
+    return to_result(HookResult(**values))
 
 
-def _first_lines(complained: bytes) -> str:
-    text = complained[:_REASON].decode("utf-8", "replace").strip()
-    return neutral("\n".join(text.splitlines()[:_LINES]))
+def _first_lines(stderr: bytes) -> str:
+    text = stderr[:_MAX_REASON].decode("utf-8", "replace").strip()
+    return neutral("\n".join(text.splitlines()[:_MAX_LINES]))
