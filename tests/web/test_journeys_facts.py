@@ -142,3 +142,25 @@ def test_on_a_phone_the_menu_of_a_reply_lies_over_no_word(serve, window):
     menus = me.page.get_by_role("button", name="What to do with this reply")
     expect(menus).to_have_count(2)
     assert [menu.evaluate(COVERED) for menu in menus.all()] == [False, False]
+
+
+def test_a_command_line_is_not_counted_among_the_commands_that_it_consists_of(serve, window):
+    line = "make deploy && rm -rf build | tee log.txt"
+    me = window(
+        serve(
+            [
+                say("", ("shell", {"command": line})),
+                say("", ("shell", {"command": "make deploy # once"})),
+            ]
+        )
+    )
+    me.begin("deploy")
+    known = me.question("this command").locator(".known")
+    expect(known).to_contain_text("3 commands")
+    pieces = ["make deploy", "rm -rf build", "tee log.txt"]
+    expect(known.locator("div", has_text="commands").locator("code")).to_have_text(pieces)
+    me.question("this command").get_by_role("button", name="Deny").first.click()
+    expect(known).to_contain_text("Understood as")
+    expect(known.locator("div", has_text="Understood as").locator("code")).to_have_text(
+        ["make deploy"]
+    )

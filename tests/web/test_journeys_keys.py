@@ -258,3 +258,24 @@ def test_an_answer_in_other_words_is_typed_without_going_to_its_field_first(serv
     expect(me.feed).to_contain_text("MySQL it is.")
     [answer] = served.recorded(session, "approval_answered")
     assert (answer["allowed"], answer["word"]) == (True, "none of these, MySQL")
+
+
+PRESS = """key => {
+  const options = { key, bubbles: true, cancelable: true };
+  document.activeElement.dispatchEvent(new KeyboardEvent("keydown", options));
+  return new Promise((done) => setTimeout(() => done(document.activeElement.tagName)));
+}"""  # no frame is drawn before it says where the next key would go
+
+
+@pytest.mark.parametrize(("key", "field"), [("w", "TEXTAREA"), ("r", "INPUT")])
+def test_what_is_typed_at_once_after_the_key_that_opens_a_form_goes_into_its_field(
+    serve, window, key, field
+):
+    """The first letter was lost; it may be one that answers."""
+    me = window(serve(MEND, FILES))
+    me.begin(PROMPT)
+    approval = me.question("edit")
+    approval.focus()
+    armed(me)
+    assert me.page.evaluate(PRESS, key) == field
+    me.is_well()

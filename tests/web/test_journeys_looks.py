@@ -105,3 +105,34 @@ def test_a_reader_is_told_what_is_finished_and_not_every_word(serve, window):
     expect(status).to_have_text(SPOKEN)
     assert heard.json_value() == [SPOKEN]
     expect(me.page.get_by_role("article")).to_have_count(4)
+
+
+def test_what_is_written_from_right_to_left_begins_at_the_right(serve, window):
+    arabic = "مرحبا بك في `basket.py` اليوم"
+    reply = f"{arabic}\n\n- عنصر أول\n- second\n\n> اقتباس\n\n```\nمرحبا = 1\n```\n\nplain words"
+    me = window(serve([say(reply)]))
+    me.begin(arabic)
+    me.has_ended()
+    directions = "all => all.map((one) => getComputedStyle(one).direction)"
+    for where, expected in {
+        ".prompt-text": ["rtl"],
+        ".reply .md p": ["rtl", "rtl", "ltr"],
+        ".reply .md ul": ["rtl"],
+        ".reply .md pre": ["ltr"],
+    }.items():
+        assert me.page.locator(where).evaluate_all(directions) == expected, where
+    item = me.page.locator(".reply .md li").first.bounding_box()
+    assert item["x"] + item["width"] < me.page.locator(".reply .md").bounding_box()["x"] + (
+        me.page.locator(".reply .md").bounding_box()["width"] - 8
+    ), "there is room for the bullet at the right"
+    me.composer.fill("أضف")
+    assert me.composer.evaluate("one => getComputedStyle(one).direction") == "rtl"
+    me.composer.fill("")
+    assert me.composer.evaluate("one => getComputedStyle(one).direction") == "ltr"
+    me.is_well()
+
+
+def test_the_folder_has_its_name_before_a_session_begins_also_on_a_phone(serve, window):
+    me = window(serve([]), viewport=PHONE)
+    expect(me.page.locator(".pickers .workspace")).to_have_text("shop")
+    expect(me.page.locator(".pickers .workspace")).to_be_visible()

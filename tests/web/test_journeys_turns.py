@@ -276,3 +276,19 @@ def test_no_key_of_the_timeline_is_lost_however_quickly_they_come(serve, window)
     until(me.page, lambda: len(told.json_value()) == 4)
     assert len(set(told.json_value())) == 4
     me.is_well()
+
+
+def test_whoever_sends_a_prompt_is_shown_it_also_if_they_had_scrolled_up(serve, window):
+    me = window(serve([say("word\n\n" * 200), say("The second answer."), say("The third.")]))
+    me.begin("many words")
+    me.has_ended()
+    feed = me.page.locator(".feed")
+    newest = me.page.get_by_role("button", name="Newest")
+    for prompt, reply in (("and now?", "The second answer."), ("and then?", "The third.")):
+        feed.evaluate("one => { one.scrollTop = 0; }")
+        expect(newest).to_be_visible()
+        me.send(prompt)
+        expect(me.feed.get_by_text(reply)).to_be_in_viewport()
+        expect(me.feed.get_by_text(prompt)).to_be_in_viewport()
+        expect(newest).to_have_count(0)
+    me.is_well()

@@ -1,6 +1,7 @@
 """Undo when files changed after the turn: the page and the Python client show it and can go on."""
 
 import asyncio
+import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -116,3 +117,34 @@ def test_the_python_client_refuses_clashes_unless_it_is_told_what_to_do(clash):
     with ThreadPoolExecutor() as pool:  # this thread has the loop of the browser
         pool.submit(asyncio.run, work()).result()
     assert contents(served) == ["old\n", "old\n"]
+
+
+def test_a_fork_offers_to_undo_its_own_turns_and_no_others(serve, window):
+    def write(name):
+        return say("", ("write", {"path": name, "content": "new\n"}))
+
+    served = serve(
+        [write("a.txt"), say("Done."), write("b.txt"), say("Done.")], {}, "--mode", "edits"
+    )
+    me = window(served)
+    first = me.begin("write a file")
+    me.has_ended()
+    details = me.page.get_by_role("complementary", name="Details of the session")
+    expect(me.page.get_by_role("button", name="Undo")).to_have_count(3)
+    me.page.get_by_role("button", name="More").click()
+    me.page.get_by_role("menuitem", name="Fork from the end").click()
+    expect(me.page).not_to_have_url(re.compile(first))
+    expect(me.feed).to_contain_text("Forked here")
+    expect(details).to_contain_text("a.txt")
+    expect(me.page.get_by_role("button", name="Undo")).to_have_count(0)
+    me.page.keyboard.press("Alt+u")
+    expect(me.page.locator(".toasts")).to_contain_text("There is nothing to undo in this session.")
+    me.send("write another file")
+    me.has_ended(2)
+    expect(me.page.get_by_role("button", name="Undo")).to_have_count(3)
+    me.feed.get_by_role("button", name="Undo…").click()
+    expect(me.page.get_by_role("dialog")).to_contain_text("Undo turn 2?")
+    me.page.get_by_role("dialog").get_by_role("button", name="Undo 1 file").click()
+    expect(me.feed).to_contain_text("was undone")
+    assert [path.name for path in served.workspace.iterdir()] == ["a.txt"]
+    me.is_well()

@@ -1,5 +1,7 @@
 // What went wrong with a request, as the server says it (RFC 9457), or as the network did.
 
+import { sentence } from "../text/words.ts";
+
 export class Problem extends Error {
   readonly status: number; // 0: no answer came
   readonly code: string;
@@ -28,8 +30,8 @@ export function noAnswer(): Problem {
   return new Problem(0, "no_answer", "Can't reach the server.", "Nothing that you sent is lost: the page keeps trying.");
 }
 
-/** One line for a person. */
-export function sentence(error: unknown): string {
-  if (error instanceof Problem) return error.hint ? `${error.message} ${error.hint}` : error.message;
-  return error instanceof Error ? error.message : String(error);
+/** What happened and what can be done about it, for a person. */
+export function explain(error: unknown): string {
+  if (error instanceof Problem) return [error.message, error.hint].filter(Boolean).map(sentence).join(" ");
+  return sentence(error instanceof Error ? error.message : String(error));
 }

@@ -1,6 +1,7 @@
 // The account of a turn: how it ended, what it took, and which files it changed.
 
 import type { JSX } from "preact";
+import { canBeUndone } from "../state/draft.ts";
 import type { Actions, FileChange } from "../state/model.ts";
 import { oneLine } from "../text/neutral.ts";
 import { counted, duration, formatCost } from "../text/words.ts";
@@ -40,7 +41,7 @@ export function Account({ entry, actions, canUndo }: { entry: TurnEntry; actions
           {() => <FileList files={turn.files} />}
         </Fold>
       )}
-      {canUndo && turn.files.length > 0 && !turn.undone && (
+      {canUndo && canBeUndone(turn) && (
         <button type="button" class="quiet" onClick={() => actions.undo(turn.number)}>Undo…</button>
       )}
     </div>

@@ -18,7 +18,7 @@ export function Conversation(props: ConversationProps): JSX.Element {
 }
 
 function Talk(props: ConversationProps): JSX.Element {
-  const { view, actions, role, past, loadingOlder, target } = props;
+  const { view, actions, role, past, loadingOlder, sent, target } = props;
   const [allShown, setAllShown] = useState(false); // also what was taken back
   const entries = useEntries(view, allShown);
   const feed = useRef<Feed>(null);
@@ -28,6 +28,11 @@ function Talk(props: ConversationProps): JSX.Element {
   const marked = useTarget(target, entries, feed);
   useFindKey(() => setFinding(true), finding);
   useApprovalFocus(entries, past, feed);
+  const seen = useRef(sent);
+  useEffect(() => {
+    if (sent !== seen.current) feed.current?.toEnd();
+    seen.current = sent;
+  }, [sent]);
   const more = view.first > 1;
   const older = () => {
     if (more && !loadingOlder) void actions.loadOlder();

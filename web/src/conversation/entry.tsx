@@ -79,7 +79,7 @@ function Prompt(props: EntryProps & { item: PromptItem }): JSX.Element {
         <time dateTime={item.at}>{clock(item.at)}</time>
         <Menu label="What to do with this prompt" deeds={deedsOf(item, props)} />
       </header>
-      <div class="prompt-text">{neutral(item.text)}</div>
+      <div class="prompt-text" dir="auto">{neutral(item.text)}</div>
       {item.media.map((media, at) => <MediaNote key={at} media={media} />)}
     </div>
   );
@@ -116,7 +116,7 @@ function Thinking({ item }: { item: ThinkingItem }): JSX.Element {
   );
   return (
     <Fold id={item.key} class={item.streaming ? "thinking thinking-now" : "thinking"} label={label}>
-      {() => <div class="thinking-text">{neutral(item.text)}</div>}
+      {() => <div class="thinking-text" dir="auto">{neutral(item.text)}</div>}
     </Fold>
   );
 }

@@ -80,13 +80,13 @@ export function More({ call, told }: { call: Readonly<Record<string, unknown>>; 
 }
 
 function Understood({ asked }: { asked: Asked }): JSX.Element | null {
-  const commands = asked.commands ?? [];
+  const line = asked.call.arguments["command"]; // stands above: it is not one of its own parts
+  const commands = (asked.commands ?? []).filter((command) => command !== line);
   const paths = asked.paths ?? [];
-  const sameCommand = commands.length === 1 && commands[0] === asked.call.arguments["command"];
   const samePath = paths.length === 1 && paths[0] === asked.call.arguments["path"];
   return (
     <>
-      {commands.length > 0 && !sameCommand && (
+      {commands.length > 0 && (
         <Line name={commands.length === 1 ? "Understood as" : counted(commands.length, "command")}>
           {commands.map((command, at) => <code key={at} class="piece"><Exact text={command} /></code>)}
         </Line>

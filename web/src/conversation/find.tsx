@@ -2,7 +2,7 @@
 // would not see it. What is found is marked without touching the text.
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { textOf, type Entry } from "./entries.ts";
 
 interface FindProps {
@@ -27,7 +27,7 @@ export function Find({ entries, more, loadOlder, show, node, close }: FindProps)
   const [at, setAt] = useState(0);
   const field = useRef<HTMLInputElement>(null);
   const hits = useMemo(() => found(entries, words), [entries, words]);
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
   useEffect(() => () => paint([], ""), []);
   const go = (step: number) => {
     if (hits.length === 0) return;

@@ -47,7 +47,7 @@ export function Whole({ text }: { text: string }): JSX.Element {
           Source
         </button>
       </div>
-      {source ? <pre class="plan-source" tabIndex={0}><Exact text={text} /></pre> : <div class="md" ref={box} onClick={copyCode} />}
+      {source ? <pre class="plan-source" tabIndex={0}><Exact text={text} /></pre> : <div class="md" dir="auto" ref={box} onClick={copyCode} />}
     </>
   );
 }
@@ -61,7 +61,7 @@ interface BlockProps {
 const Block = memo(function Block({ raw, defs, painted }: BlockProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => box.current?.replaceChildren(renderBlock(raw, defs)), [raw, defs, painted]);
-  return <div class="md-block" ref={box} />;
+  return <div class="md-block" dir="auto" ref={box} />;
 });
 
 /** The block that is still being written. */
@@ -91,7 +91,7 @@ function Tail({ raw, defs }: { raw: string; defs: string }): JSX.Element {
       </div>
     );
   }
-  return <div class="md-block md-tail" key="tail" ref={box} />;
+  return <div class="md-block md-tail" key="tail" dir="auto" ref={box} />;
 }
 
 function copyCode(event: MouseEvent): void {

@@ -1,7 +1,7 @@
 // Allowing by a rule: shows which past calls the rule would have covered. An admin can change it.
 
 import type { JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Actions, Approval } from "../state/model.ts";
 import { oneLine } from "../text/neutral.ts";
 import { counted } from "../text/words.ts";
@@ -27,7 +27,7 @@ export function RuleForm({ approval, actions, own, blocked, say, back }: RuleFor
   const covered = usePreview(approval.sessionId, rule, actions);
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []); // at once: the next key is a letter of the rule
   const send = () => {
     if (!blocked && rule.trim()) say({ allowed: true, scope: "rule", rule: rule.trim() });
   };

@@ -1,7 +1,7 @@
 // Some words to a question.
 
 import type { JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface WordFormProps {
   readonly label: string;
@@ -17,8 +17,8 @@ export function WordForm({ label, button, blocked, say, back, focus = true }: Wo
   const [word, setWord] = useState("");
   const id = useId();
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
-    if (focus) field.current?.focus();
+  useLayoutEffect(() => {
+    if (focus) field.current?.focus(); // at once: the next key is a letter of the answer
   }, []);
   const send = () => {
     if (!blocked && word.trim()) say(word.trim());
@@ -37,7 +37,7 @@ export function WordForm({ label, button, blocked, say, back, focus = true }: Wo
   return (
     <div class="word">
       <label for={id}>{label}</label>
-      <textarea id={id} ref={field} rows={2} value={word} onInput={(event) => setWord(event.currentTarget.value)} onKeyDown={pressed} />
+      <textarea id={id} ref={field} rows={2} dir="auto" value={word} onInput={(event) => setWord(event.currentTarget.value)} onKeyDown={pressed} />
       <div class="answers">
         <button type="button" class="choice choice-main" disabled={blocked || !word.trim()} onClick={send}>{button}</button>
         {back && <button type="button" class="choice" data-grows onClick={back}>Back</button>}

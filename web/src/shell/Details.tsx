@@ -1,6 +1,7 @@
 // What belongs to a session beside its conversation: todo list, files, children, turns.
 
 import { actions } from "../state/actions.ts";
+import { canBeUndone } from "../state/draft.ts";
 import type { Child, SessionLine, Todo, Turn, View } from "../state/model.ts";
 import { toFragment } from "../state/route.ts";
 import { may, sessions } from "../state/store.ts";
@@ -57,7 +58,7 @@ function Files({ view, partial }: { view: View; partial: boolean }) {
     <section aria-label="Files changed">
       <h2>
         Files <span class="faint">{view.files.length}{partial && " in the turns below"}</span>
-        {may("drive") && (
+        {may("drive") && view.turns.some(canBeUndone) && (
           <button type="button" class="button plain small push" onClick={() => actions.undo(0)}>
             Undo…
           </button>
@@ -150,7 +151,7 @@ function Turns({ view, total, partial }: { view: View; total: number; partial: b
                 {account(turn, view)}
               </span>
             </a>
-            {may("drive") && turn.files.length > 0 && !turn.undone && (
+            {may("drive") && canBeUndone(turn) && (
               <button type="button" class="button plain small" onClick={() => actions.undo(turn.number)}>
                 Undo {count(turn.files.length, "file")}…
               </button>

@@ -1,5 +1,6 @@
 // The session that is shown: head, conversation, timeline, composer, details.
 
+import { explain } from "../api/problem.ts";
 import { Conversation, Timeline } from "../conversation/index.ts";
 import { actions } from "../state/actions.ts";
 import type { View } from "../state/model.ts";
@@ -9,6 +10,7 @@ import { Composer } from "./Composer.tsx";
 import { Details } from "./Details.tsx";
 import { Header, ListButton } from "./Header.tsx";
 import { timelineOpen } from "./rooms.ts";
+import { sentHere } from "./sending.ts";
 
 export function Session({ opened }: { opened: Opened }) {
   const live = opened.view.value;
@@ -36,6 +38,7 @@ export function Session({ opened }: { opened: Opened }) {
             role={role.value}
             past={past !== null}
             loadingOlder={opened.loadingOlder.value}
+            sent={sentHere.value}
             target={target.value}
           />
         ) : (
@@ -87,9 +90,7 @@ function Missing({ opened }: { opened: Opened }) {
       </div>
       <div class="missing">
         <h1>{problem?.status === 404 ? "This session does not exist" : "This session cannot be shown"}</h1>
-        <p>
-          {problem?.message} {problem?.hint}
-        </p>
+        <p>{explain(problem)}</p>
         <a class="button primary" href="#/">
           Start another session
         </a>

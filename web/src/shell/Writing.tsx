@@ -104,6 +104,7 @@ export function Writing({ sessionId, workspace = "", placeholder, prompts, text,
         id="composer"
         ref={field}
         rows={1}
+        dir="auto"
         value={text}
         placeholder={placeholder}
         aria-label={placeholder}

@@ -1,12 +1,16 @@
 // Prompts on their way: the field is free at once, they are sent one after the other, and what could
 // not be sent comes back into the field. Whoever leaves meanwhile finds them as a draft.
 
+import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { send } from "../state/actions.ts";
 import type { When } from "../state/model.ts";
 import { draftOf, keep, kept } from "./keeping.ts";
 import { remember } from "./remembered.ts";
 import { useDraft } from "./Writing.tsx";
+
+/** How many prompts were sent into a conversation: whoever sends one wants to see what comes of it. */
+export const sentHere = signal(0);
 
 export interface Sending {
   readonly text: string;
@@ -41,6 +45,7 @@ export function useSending(sessionId: string): Sending {
   const submit = (when: When): void => {
     if (!text.trim()) return;
     setText("");
+    if (when !== "queue") sentHere.value += 1;
     setGoing((others) => [...others, text]);
     order.current = order.current.then(() => deliver(text, when));
   };

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { type SessionChange, api } from "../api/client.ts";
-import { Problem } from "../api/problem.ts";
+import { Problem, explain } from "../api/problem.ts";
 import { confirm, show } from "./dialogs.ts";
 import { forget, loadPendings, opened, saySorry } from "./living.ts";
 import type { Actions, AnswerWords, Approval, Mode, When } from "./model.ts";
@@ -51,7 +51,7 @@ function isAnsweredByUs(error: unknown): boolean {
 /** Somebody else was faster: who, and what did they say? */
 function lost(error: Problem): string {
   const by = error.more["by"];
-  if (error.code !== "approval_answered" || typeof by !== "string") return error.message;
+  if (error.code !== "approval_answered" || typeof by !== "string") return explain(error);
   return `${by === "me" ? "It was answered already" : `${by} was faster`}: ${error.more["allowed"] === true ? "allowed" : "denied"}.`;
 }
 

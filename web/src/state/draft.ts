@@ -144,6 +144,11 @@ export function alive(seq: number, at: number, rewinds: readonly Rewind[]): bool
   return seq <= until;
 }
 
+/** Can this session undo that turn? */
+export function canBeUndone(turn: Turn): boolean {
+  return turn.files.length > 0 && !turn.undone && !turn.inherited;
+}
+
 /** The files that all turns changed, the newest word for each; what was undone is left out. */
 export function changed(turns: Iterable<Turn>): readonly FileChange[] {
   const found = new Map<string, FileChange>();

@@ -98,7 +98,7 @@ test("a reply that broke off stays to be seen, is said to be discarded, and the 
   ));
   assert.deepEqual(said(view.items), [
     "prompt hello", "text Half a sen", "write", "notice The reply above broke off and is discarded.",
-    "notice cut. Tried again (attempt 4).", "text A whole one.",
+    "notice Cut. Tried again (attempt 4).", "text A whole one.",
   ]);
   assert.deepEqual(view.items.map((item) => item.discarded), [false, true, true, false, false, false]);
   assert.equal(callOf(view.items).status, "skipped");
@@ -110,10 +110,10 @@ test("attempts in a row are one notice, which is about the past once the turn go
   const wait = [START, PROMPT, ENTERED, retry(2), retry(3)];
   const last = (...more: Record<string, unknown>[]) => fold("s", log(...wait, ...more)).items.filter((item) => item.kind === "notice");
   const told = (items: readonly Item[]) => items.map((item) => item.kind === "notice" && [item.text, item.hint]);
-  assert.deepEqual(told(last()), [["busy. Retrying in 3 s, attempt 3…", "Press Stop to give up."]]);
-  assert.deepEqual(told(last(delta("TextDelta", { text: "Here" }))), [["busy. Tried again (attempt 3).", ""]]);
+  assert.deepEqual(told(last()), [["Busy. Retrying in 3 s, attempt 3…", "Press Stop to give up."]]);
+  assert.deepEqual(told(last(delta("TextDelta", { text: "Here" }))), [["Busy. Tried again (attempt 3).", ""]]);
   const end = { type: "turn_end", turn: 1, reason: "interrupted", detail: "the turn was interrupted" };
-  assert.deepEqual(told(last(end)), [["busy.", ""], ["The turn was stopped.", ""]]);
+  assert.deepEqual(told(last(end)), [["Busy.", ""], ["The turn was stopped.", ""]]);
 });
 
 test("that an answer is not complete is said once, in whole sentences, without the vendor's code", () => {

@@ -152,6 +152,7 @@ function newTurn(number: number, record: LogRecord, prompt: string): Turn {
     calls: 0,
     files: [],
     undone: false,
+    inherited: false,
     prompt: beginning(prompt),
   };
 }

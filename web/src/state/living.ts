@@ -2,7 +2,7 @@
 
 import { batch, effect, signal } from "@preact/signals";
 import { type SigningIn, api } from "../api/client.ts";
-import { Problem } from "../api/problem.ts";
+import { Problem, explain } from "../api/problem.ts";
 import type { SseEvent } from "../api/sse.ts";
 import { Stream } from "../api/stream.ts";
 import { oneLine } from "../text/neutral.ts";
@@ -207,6 +207,6 @@ function watchQuestions(): void {
 
 export function saySorry(error: unknown): false {
   if (error instanceof Problem && error.status === 401) leave("expired", error.message);
-  else say(error instanceof Problem ? `${error.message} ${error.hint}`.trim() : String(error), "bad");
+  else say(explain(error), "bad");
   return false;
 }

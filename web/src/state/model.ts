@@ -248,6 +248,7 @@ export interface Turn {
   readonly calls: number;
   readonly files: readonly FileChange[];
   readonly undone: boolean;
+  readonly inherited: boolean; // run by the session that this one was forked from: only that one can undo it
   readonly prompt: string; // how its first prompt begins
 }
 
@@ -330,6 +331,7 @@ export interface ConversationProps {
   readonly role: Role; // below "answer" nothing can be answered, below "drive" nothing sent
   readonly past: boolean; // an earlier state is shown (timeline): nothing can be answered there
   readonly loadingOlder: boolean;
+  readonly sent: number; // how many prompts were sent from here: after each, the end is shown
   readonly target: number; // scroll to what record `seq` belongs to, and mark it; 0: stay at the end
 }
 

@@ -1,5 +1,6 @@
 // Folds of what happened to the session as a whole, each said in one sentence.
 
+import { sentence } from "../text/words.ts";
 import { type Draft, alive } from "./draft.ts";
 import type { LogRecord, NoticeItem } from "./model.ts";
 import { type Fields, beginning, count, fields, list, words } from "./reading.ts";
@@ -43,10 +44,6 @@ export function endNotice(draft: Draft, record: LogRecord): void {
   } else {
     notice(draft, record, "turn_end", text, { tone, hint });
   }
-}
-
-function sentence(text: string): string {
-  return /[.!?…]$/.test(text) ? text : `${text}.`;
 }
 
 const STOPS: Readonly<Record<string, string>> = {
@@ -93,6 +90,7 @@ function thousands(tokens: number): string {
 
 export function forked(draft: Draft, record: LogRecord): void {
   const at = count(record.data["at"]);
+  for (const turn of draft.turns.keys()) draft.changeTurn(turn, { inherited: true });
   draft.queued = [];
   draft.meter = { ...draft.meter, tokens: 0, cost: 0, unpriced: 0 }; // what was spent before was spent by the other session
   const sessionId = words(record.data["sessionId"]);
@@ -157,14 +155,14 @@ function retried(draft: Draft, record: LogRecord, detail: Fields): void {
   const seconds = count(detail["seconds"]);
   const wait = `Retrying in ${seconds < 10 ? Math.round(seconds * 10) / 10 : Math.round(seconds)} s`;
   const attempt = count(detail["attempt"]);
-  const begin = why ? `${why}. ` : "";
+  const begin = why ? `${sentence(why)} ` : "";
   const text = `${begin}${wait}${attempt ? `, attempt ${attempt}` : ""}…`;
   const hint = "Press Stop to give up.";
   const place = draft.retry?.place ?? draft.items.length;
   const before = draft.items[place];
   if (before?.kind === "notice") draft.items[place] = { ...before, text, hint };
   else notice(draft, record, "trace", text, { tone: "warn", hint });
-  draft.retry = { place, gaveUp: why ? `${why}.` : "The model did not answer.", after: `${begin}Tried again${attempt ? ` (attempt ${attempt})` : ""}.` };
+  draft.retry = { place, gaveUp: why ? sentence(why) : "The model did not answer.", after: `${begin}Tried again${attempt ? ` (attempt ${attempt})` : ""}.` };
 }
 
 /** What came of a reply that broke off counts no more; the model is asked again. */

@@ -28,6 +28,12 @@ function small(cost: number): string {
   return `$${whole}.${decimals.padEnd(2, "0")}`;
 }
 
+/** As a sentence of its own: with a full stop, and with a capital unless it begins with a name. */
+export function sentence(text: string): string {
+  const said = /^[a-z]+([ ,]|$)/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
+  return !said || /[.!?…]$/.test(said) ? said : `${said}.`;
+}
+
 /** A model's name without its vendor's. */
 export function shortModel(name: string): string {
   return oneLine(name.slice(name.lastIndexOf("/") + 1), 80);
