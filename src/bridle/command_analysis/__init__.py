@@ -1,10 +1,10 @@
 """What a command line would do, found out without running it.
 
-`judge` puts it together. A line is cut into tokens (`lexer`) and read twice (`grammar`, and
-`syntax_tree` by tree-sitter); `parse` accepts only what both read alike. `unwrap` finds commands in
-commands, `expansions`, `variables` and `working_directory` follow what the shell would put in, and
-`known`, a table of programs, with `argv`, `checks` and `effects` says what each one does to which
-`paths`. `floor` has what no one may run, `searches` what reads whole folders.
+`judge` is the entry. `lexer` splits a line into tokens, and `parser` makes commands of them
+(`syntax`) if tree-sitter reads the line in the same way. `wrappers` finds the commands inside of
+commands, and `variables` says what expansions may stand for. `programs` is the table of known
+programs. With it, `argv` parses a command's words, and `effects` and `checks` say what it does to
+which `paths`. `floor` has what no one may run. `findings` collects all of this.
 
-Pure. Nothing runs and nothing is opened; questions about the machine go to a `Machine`.
+Nothing runs and nothing is opened: what has to be known of the machine is asked of a `Machine`.
 """

@@ -1,4 +1,4 @@
-"""The table of known programs: data, with examples that a test runs."""
+"""The table of known programs. Each entry has examples, which a test judges."""
 
 import re
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ _VERSION = re.compile(
     r"((?:python|pip|pypy|perl|php|lua|ruby|node|gcc|g\+\+|clang|clang\+\+)3?)-?[\d.]*"
 )
 _MAX_NAME = 64  # characters; a longer name is not looked up, so that the caches stay small
-# Flags of python before `-m` after which it still runs that module; of these, -I leaves out the
-# modules of the folder that it runs in.
+# Flags of python before `-m MODULE` that change nothing about the module, except that -I leaves out
+# modules of the current folder.
 _NEUTRAL_FLAGS = frozenset({"-u", "-B", "-I", "-O", "-q", "-s", "-E"})
-_OWN = "python may run code of the workspace"
+_WORKSPACE_CODE = "python may run code of the workspace"
 
 
 def find(name: str) -> Program | None:
@@ -41,7 +41,7 @@ def _find(name: str) -> Program | None:
 
 
 def find_entry(name: str, words: Sequence[Arg]) -> tuple[Program | None, Sequence[Arg]]:
-    """Return the entry of a program, and its own words: `python -m x` is an `x`."""
+    """Return the entry of a program and its words. For `python -m x` they are those of `x`."""
     if is_activation(name, [word.text for word in words]):
         return system.ACTIVATION, words
     entry = find(name)
@@ -64,12 +64,12 @@ def find_entry(name: str, words: Sequence[Arg]) -> tuple[Program | None, Sequenc
 
 
 def is_builtin(name: str) -> bool:
-    """Whether the shell itself does this, and not a program."""
+    """Return whether the shell itself does this, and not a program."""
     return name in system.BUILTINS
 
 
 def is_activation(name: str, words: Sequence[str]) -> bool:
-    """Whether it is `source .venv/bin/activate`, which does not change the folder."""
+    """Return whether it is `source .venv/bin/activate`, which does not change the folder."""
     if name not in ("source", ".") or len(words) != 1:
         return False
     return words[0].endswith(("/bin/activate", "/Scripts/activate"))
@@ -77,21 +77,25 @@ def is_activation(name: str, words: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=256)
 def _module(name: str, isolated: bool) -> Program | None:
-    """The entry of a module that python runs. One in the current folder may stand in for it."""
+    """Return the entry of a module that python runs, None if it is not known."""
     entry = development.MODULES.get(name)
-    if entry is None:  # a module that has a program's name need not be that program (`test`)
+    if entry is None:  # a module with the name of a program may be something else (`test`)
         entry = PROGRAMS.get(name)
         if entry is None or (entry.does != "builds" and name != "pip"):
             return None
-    return entry if isolated else _with_own_code(entry)
+    return entry if isolated else _with_workspace_code(entry)
 
 
-def _with_own_code(entry: Program) -> Program:
-    """The same entry, if code of the workspace may stand in for the module."""
-    subcommands = {name: _with_own_code(verb) for name, verb in entry.subcommands.items()}
+def _with_workspace_code(entry: Program) -> Program:
+    """Return the entry of a module that a file of the workspace may replace."""
+    subcommands = {name: _with_workspace_code(inner) for name, inner in entry.subcommands.items()}
     if entry.does != "reads" and not subcommands:
         return entry
     does: Does = "builds" if entry.does == "reads" else entry.does
     return replace(
-        entry, does=does, reason=entry.reason or _OWN, subcommands=subcommands, harmless_alone=""
+        entry,
+        does=does,
+        reason=entry.reason or _WORKSPACE_CODE,
+        subcommands=subcommands,
+        harmless_alone="",
     )

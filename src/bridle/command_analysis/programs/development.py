@@ -88,7 +88,7 @@ _NODE_FLAGS = (
     "-s --silent --prefix=cd -C=cd --dir=cd -w= --workspace= -r --recursive --filter= --cwd=cd"
 )
 _INSTALLS = Program(reason="installs packages over the network", network=True)
-# Without a verb `yarn` installs; `yarn --version` runs the yarn that the repository names.
+# Without a subcommand, `yarn` installs packages; `yarn --version` runs the yarn that the repository names.
 _NODE_RUNNERS = Program(
     "changes",
     _NODE_FLAGS,
@@ -211,7 +211,7 @@ TABLE = {
         ),
     ),
     "rustfmt": _builder("--check --edition= -l -q --color="),
-    # What rustup puts in its place may fetch the toolchain that the folder names, even for this.
+    # rustup may download the toolchain that the folder asks for, even for this.
     "rustc": Program(operands="work*", asks=("rustc x.rs -o /x", "rustc --version")),
     "go": _builder_with(
         {
@@ -219,7 +219,7 @@ TABLE = {
                 verb: _builder(_GO, "text*", single_dash=True)
                 for verb in ("build", "test", "vet", "fmt", "run", "generate")
             },
-            # The module may name another version of go, which is fetched and run even for these.
+            # The module may ask for another version of go, which is downloaded even for these.
             "version": _builder("-m -v", "", single_dash=True),
             "env": _builder("-json", "text*", single_dash=True, check=checks.go_env),
             "list": _builder("-m -json -f= -deps -test -e", "text*", single_dash=True),
@@ -385,7 +385,7 @@ for _name in ("g++", "clang", "clang++", "cc"):
     TABLE[_name] = TABLE["gcc"]
 
 
-_CODE_FLAGS = "-c -e -E -r -m -p --eval --print"  # the program is a word, not a file
+_CODE_FLAGS = "-c -e -E -r -m -p --eval --print"  # the script is an argument, not a file
 _PROJECT = "may run the project's own programs"
 _INSTALL = "installs packages over the network"
 
@@ -612,10 +612,10 @@ TABLE |= {
 }
 TABLE["python3"] = TABLE["python2"] = TABLE["pypy"] = TABLE["pypy3"] = TABLE["py"] = TABLE["python"]
 TABLE["nodejs"] = TABLE["node"]
-NODE_CHECK = Program("reads", "--check", "read")  # it is parsed, and not run
+NODE_CHECK = Program("reads", "--check", "read")  # it is parsed but not run
 TABLE["pip3"] = TABLE["pip"]
 
-# Programs which `python -m` runs under another name than their own.
+# Programs that `python -m` runs under another name.
 MODULES = {
     "json.tool": Program("reads", "--indent= --sort-keys --compact --no-ensure-ascii", "read")
 }

@@ -222,7 +222,7 @@ TABLE["fdfind"] = TABLE["fd"]
 TABLE["gfind"] = TABLE["find"]
 
 
-# Programs that change files. The reason says what they would write or delete.
+# Programs that change files. What is written or deleted is the reason to ask.
 
 
 def _file_change(
@@ -405,4 +405,6 @@ TABLE |= {
     "open": _file_change("text*", "", "opens a program", asks=("open x",)),
     "xdg-open": _file_change("text*", "", "opens a program", asks=("xdg-open x",)),
 }
-TABLE["unzip"] = replace(TABLE["unzip"], flags_first=True)  # later words are names in the archive
+TABLE["unzip"] = replace(
+    TABLE["unzip"], flags_first=True
+)  # the other operands are names in the archive

@@ -1,4 +1,4 @@
-"""What the shell does itself; programs about the machine, its processes and the network."""
+"""Programs about the machine, its processes and the network, and what the shell does itself."""
 
 from msgspec.structs import replace
 
@@ -143,7 +143,7 @@ TABLE = {
 }
 
 
-# Programs that use the network. Even looking up a name can carry data out.
+# Programs that use the network. Even to look up a name can send data.
 
 
 _NET = "goes out over the network"
@@ -473,7 +473,14 @@ SHELL = {
     "builtin": _later_change("builtin rm"),
     "coproc": _later_change("coproc ls"),
 }
-# The scripts of a virtual environment are the workspace's own code, like the tests that follow.
+# The scripts of a virtual environment are the workspace's own code, as its tests are.
 ACTIVATION = Program("builds", "", "work", "runs the workspace's own code")
-BUILTINS = frozenset(SHELL) - {"echo", "printf", "true", "false", "test", "["}  # programs as well
+BUILTINS = frozenset(SHELL) - {
+    "echo",
+    "printf",
+    "true",
+    "false",
+    "test",
+    "[",
+}  # these are programs, too
 TABLE |= SHELL

@@ -356,7 +356,7 @@ TABLE["base32"] = TABLE["base64"]
 TABLE["batcat"] = TABLE["bat"]
 
 
-# Programs that take a small program as an argument: jq, sed, awk. `checks` reads it strictly.
+# Programs that run a script which is an argument: jq, sed, awk. `checks` looks into it.
 
 
 TABLE |= {
@@ -386,7 +386,7 @@ TABLE |= {
         "reads",
         "-r -P -e -c -C -M -o= -p= -y --output-format= --input-format= --prettyPrint "
         "--unwrapScalar --no-colors --colors",
-        "read*",  # which of them is the filter, no two of its kinds agree
+        "read*",  # its versions disagree about which one is the filter
         check=checks.yq,
         runs=(
             "yq '.jobs' conf.yaml",

@@ -1,4 +1,4 @@
-"""git: the verbs that only look, where the configuration cannot run programs; and the others."""
+"""git: its commands that only read, if the configuration cannot run programs, and all others."""
 
 from bridle.command_analysis import checks
 from bridle.command_analysis.argv import Check, Program
@@ -60,7 +60,7 @@ _NET = "goes out over the network"
 _WORK = "changes files of the working tree"
 _HISTORY = "changes the history of the repository"
 
-_VERBS = {
+_SUBCOMMANDS = {
     "status": _reader(
         "-s -b -u? -z -v --short --branch --porcelain? --long --verbose --untracked-files? "
         "--ignored? --ignore-submodules? --column? --no-column --ahead-behind --no-ahead-behind "
@@ -272,7 +272,7 @@ TABLE = {
         "-C=cd -c=config --config-env=config --git-dir=config --work-tree=config "
         "--exec-path=config --namespace=config --no-pager --no-optional-locks --literal-pathspecs "
         "--glob-pathspecs --noglob-pathspecs --icase-pathspecs --version --no-replace-objects -P",
-        subcommands=_VERBS,
+        subcommands=_SUBCOMMANDS,
         check=checks.git_repository,
         harmless_alone="--version -v",
         runs=(
