@@ -88,7 +88,7 @@ _NODE_FLAGS = (
     "-s --silent --prefix=cd -C=cd --dir=cd -w= --workspace= -r --recursive --filter= --cwd=cd"
 )
 _INSTALLS = Program(reason="installs packages over the network", network=True)
-# Without a subcommand, `yarn` installs packages; `yarn --version` runs the yarn that the repository names.
+# `yarn` alone installs packages; `yarn --version` runs the yarn that the repository names.
 _NODE_RUNNERS = Program(
     "changes",
     _NODE_FLAGS,
@@ -179,8 +179,8 @@ TABLE = {
     "cargo": _builder_with(
         {
             **{
-                verb: _builder(_CARGO, "text*")
-                for verb in (
+                name: _builder(_CARGO, "text*")
+                for name in (
                     "build",
                     "test",
                     "check",
@@ -216,8 +216,8 @@ TABLE = {
     "go": _builder_with(
         {
             **{
-                verb: _builder(_GO, "text*", single_dash=True)
-                for verb in ("build", "test", "vet", "fmt", "run", "generate")
+                name: _builder(_GO, "text*", single_dash=True)
+                for name in ("build", "test", "vet", "fmt", "run", "generate")
             },
             # The module may ask for another version of go, which is downloaded even for these.
             "version": _builder("-m -v", "", single_dash=True),

@@ -405,6 +405,4 @@ TABLE |= {
     "open": _file_change("text*", "", "opens a program", asks=("open x",)),
     "xdg-open": _file_change("text*", "", "opens a program", asks=("xdg-open x",)),
 }
-TABLE["unzip"] = replace(
-    TABLE["unzip"], flags_first=True
-)  # the other operands are names in the archive
+TABLE["unzip"] = replace(TABLE["unzip"], flags_first=True)  # then names in the archive
