@@ -18,13 +18,15 @@ def session_folder() -> SessionFolder:
 
 def find_session(folder: SessionFolder, start: str) -> SessionSummary:
     """The session whose id begins so, or its last part, or its title. Raise `UnknownSession`."""
-    found = [SessionSummary(*one[:8]) for one in find_sessions(folder.folder, start)]
-    if not found:
+    sessions = [SessionSummary(*entry[:8]) for entry in find_sessions(folder.folder, start)]
+    if not sessions:
         raise UnknownSession(f"there is no session {start!r}")
-    if len(found) > 1:
-        some = ", ".join(one.id for one in found[:4])
-        raise click.UsageError(f"{len(found)} sessions begin with {start!r}\nFor example {some}.")
-    return found[0]
+    if len(sessions) > 1:
+        some = ", ".join(session.id for session in sessions[:4])
+        raise click.UsageError(
+            f"{len(sessions)} sessions begin with {start!r}\nFor example {some}."
+        )
+    return sessions[0]
 
 
 def last_part(session_id: str) -> str:
@@ -40,9 +42,9 @@ def handle_of(session_id: str, call_id: str) -> str:
 def newest_in(folder: SessionFolder, workspace: str | os.PathLike[str]) -> SessionSummary:
     """The newest session of a workspace. Raise `UnknownSession`."""
     here = os.path.realpath(workspace)
-    for one in folder.sessions():
-        if one.workspace and os.path.realpath(one.workspace) == here:
-            return one
+    for session in folder.sessions():
+        if session.workspace and os.path.realpath(session.workspace) == here:
+            return session
     raise UnknownSession(
         f"there is no session to continue in {here}", hint="Start one without --continue."
     )

@@ -41,7 +41,7 @@ class Lazy(click.Group):
             with formatter.section(heading):
                 formatter.write_dl(options)
         with formatter.section("Commands"):
-            formatter.write_dl([(name, said) for name, (_, said) in self.table.items()])
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -116,14 +116,14 @@ _OPTIONS = [
 
 
 def turn_options(command: Command) -> Command:
-    """Give a command all of them."""
+    """Add these options to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def to_settings(flags: dict[str, Any]) -> dict[str, Any]:
-    """The flags that are settings, by the settings' keys."""
+    """Return the flags that are settings, by the settings' keys. Raise `UsageError`."""
     if flags.get("yes") and flags.get("mode") not in (None, "auto"):
         raise click.UsageError("--yes is --mode auto, and another mode was asked for as well")
     if flags.get("go_on") and flags.get("resume") is not None:
@@ -137,5 +137,5 @@ def to_settings(flags: dict[str, Any]) -> dict[str, Any]:
         raise click.UsageError(
             "--resume goes on where the session was, and --worktree is for another place"
         )
-    found = {key: flags.get(flag) for flag, key in _KEYS.items()}
-    return found | {"mode": "auto"} if flags.get("yes") else found
+    settings = {key: flags.get(flag) for flag, key in _KEYS.items()}
+    return settings | {"mode": "auto"} if flags.get("yes") else settings

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +12,27 @@ import msgspec
 from msgspec.structs import replace
 
 from bridle.cli import failure
-from bridle.cli.approval_text import is_question, question_text
-from bridle.cli.approver import TerminalApprover
+from bridle.cli.approval_text import PLAN, group_requests, is_question, question_text
+from bridle.cli.approver import TerminalApprover, full_text
 from bridle.cli.event_lines import json_line, write_json_line
 from bridle.cli.event_loop import interrupt_on_signals
+from bridle.cli.find import handle_of, last_part
 from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
-from bridle.cli.parked import carry_on, tell_parked
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
+from bridle.cli.style import paint_for, width_of
 from bridle.cli.turn import Watch, tell_end
 from bridle.engine.session import Session
 from bridle.engine.structured_output import AnswerSchema
-from bridle.errors import AgentError, BadReply, ConfigError, SessionLocked
-from bridle.events import ApprovalAsked, ChildEnded
+from bridle.errors import AgentError, BadReply, ConfigError, SessionError, SessionLocked
+from bridle.events import ApprovalAsked, ChildEnded, TurnEnded, TurnParked
 from bridle.messages import Part, Text
 from bridle.protocols.session import TurnResult
 from bridle.protocols.store import Record
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import SessionFolder
-from bridle.workspace.text import flat
+from bridle.workspace.text import flat, one_line, quantity
 
 _EXIT_CODES = {
     "done": failure.DONE,
@@ -118,14 +119,13 @@ class PromptRun:
         before = session.metrics
         result, is_sent = None, False
         if not self._parts or session.is_parked or session.is_busy:
-            news = self._setup.folder.read(session.id, seen)
-            result = await carry_on(session, watch, self._approver, news)
+            result = await self._resume(session, watch, seen)
         is_parked = session.is_parked or (result is not None and result.reason == "parked")
         if self._parts and not is_parked:
             before, self._sent_after = session.metrics, session.seq
             result, is_sent = await watch.send(self._parts), True
         if result is None or result.reason == "parked":
-            tell_parked(session, unsent=bool(self._parts) and not is_sent)
+            tell_parked(session, is_unsent=bool(self._parts) and not is_sent)
             return failure.PERMISSION
         if self._schema is not None and result.ok:
             result = self._print_answer(result, self._schema)
@@ -140,6 +140,34 @@ class PromptRun:
                 break
         return code
 
+    async def _resume(self, session: Session, watch: Watch, seen: int) -> TurnResult | None:
+        """Run what was left behind to its end; None if that needs approval and nobody can give it.
+
+        A short turn may be over already: it is then recorded after `seen`.
+        """
+        if session.is_parked:
+            await session.expire()
+        if session.is_parked and session.history.pending:
+            if self._approver is None:
+                return None
+            self._approver.skip_wait(session.history.pending.values())
+        result = None
+        while session.is_busy or session.history.waiting or (session.is_parked and result is None):
+            result = await watch.resume()
+            if result.reason == "interrupted":
+                break
+        if result is not None:
+            return result
+        events = [record.event for record in self._setup.folder.read(session.id, seen)]
+        ended = [event.turn for event in events if isinstance(event, TurnEnded | TurnParked)]
+        if ended:
+            with suppress(SessionError):  # it was another process that ran it
+                return await watch.wait(ended[-1])
+        raise click.UsageError(
+            f"session {session.id} has nothing to resume\n"
+            f'Send it a prompt: bridle run --resume {session.id} "…"'
+        )
+
     async def _run_elsewhere(self) -> int:
         """Send the prompt to the process that owns the session, and show its turn."""
         session_id = self._setup.earlier.id if self._setup.earlier is not None else ""
@@ -150,19 +178,19 @@ class PromptRun:
             )
         if self._schema is not None:
             raise click.UsageError("--output-schema cannot be used where another process answers")
-        from bridle.cli.following import Elsewhere
+        from bridle.cli.inbox_turn import InboxTurn
 
         say = self._screen.paint.dim
-        turn = Elsewhere(
+        turn = InboxTurn(
             self._setup.folder, session_id, self._show, lambda text: self._screen.line(say(text))
         )
-        result = await turn.play(self._parts, self._open_for_inbox)
+        result = await turn.run(self._parts, self._open_for_inbox)
         if result.reason == "parked":
             failure.complain(
                 "the turn is parked: it waits for answers", "See `bridle approvals list`."
             )
             return failure.PERMISSION
-        if not turn.begun:
+        if not turn.is_begun:
             return failure.INTERRUPTED
         return self._finish(result, turn.hint, turn.steps.count)
 
@@ -242,3 +270,33 @@ def parked_children(folder: SessionFolder, ended: Iterable[ChildEnded]) -> list[
             continue
         sessions += parked_children(folder, (e for e in events if isinstance(e, ChildEnded)))
     return sessions
+
+
+def tell_parked(session: Session, *, is_unsent: bool) -> None:
+    """Show what needs approval, and say how to answer and to resume.
+
+    `is_unsent`: there is a prompt, which was not sent.
+    """
+    paint, width = paint_for(sys.stderr), width_of(sys.stderr)
+    requests = list(session.history.pending.values())
+    for group in group_requests(requests):
+        click.echo(full_text(group, paint, width), err=True)
+    count = quantity(len(requests), "answer") if len(requests) > 1 else "an answer"
+    message = f"the turn is parked: it waits for {count}, and nothing runs until then"
+    if is_unsent:
+        message += "; the prompt was not sent"
+    again = f"`bridle run --resume {session.id}`"
+    if not requests:
+        failure.complain(message, f"Go on with {again}.")
+        return
+    first = requests[0]
+    answer = f"bridle approvals answer {one_line(handle_of(session.id, first.call.id))}"
+    if not is_question(first):
+        hint = f"Answer with `{answer} yes` (or no)"
+    elif first.call.name == PLAN:
+        hint = f"Answer with `{answer} yes`, or say what is wrong: `{answer} no --word '…'`"
+    else:
+        hint = f"Answer with `{answer} yes --word 'YOUR ANSWER'` (no leaves it unanswered)"
+    if len(requests) > 1:
+        hint += f"; `bridle approvals answer {last_part(session.id)} yes --all`"
+    failure.complain(message, f"{hint}. Then go on with {again}.")

@@ -154,8 +154,10 @@ class Setup:
         """Return the model that another agent is to use. Refuse flags that only our loop knows."""
         for key in _LOOP_ONLY:
             if self._is_flag(key):
-                said = f"{FLAGS[key]} is for bridle's own loop, and {self.agent} carries the turns"
-                raise click.UsageError(f"{said}\nLeave it out, or choose --agent loop.")
+                raise click.UsageError(
+                    f"{FLAGS[key]} is for bridle's own loop, and {self.agent} carries the turns\n"
+                    "Leave it out, or choose --agent loop."
+                )
         check_ready(self.agent, str(self.workspace))
         return check_model(self.agent, self.settings.model, asked=self._is_flag("model"))
 
@@ -405,7 +407,8 @@ def load_mcp_servers(
 
     servers = _items(load_servers(workspace))
     names = {server.name for server in servers}
-    return sources_of((*servers, *(one for one in more if one.name not in names)), workspace)
+    others = [server for server in more if server.name not in names]
+    return sources_of((*servers, *others), workspace)
 
 
 def _items(config: "FolderConfig[T]") -> tuple[T, ...]:

@@ -91,9 +91,9 @@ def subject_of(call: ToolCall) -> str:
     if isinstance(plan := arguments.get("plan"), str) and plan.strip():
         return plan.strip().partition("\n")[0]
     for name in (*_SUBJECTS, "prompt"):
-        if isinstance(found := arguments.get(name), str) and found:
-            where = arguments.get("path") if name == "pattern" else None
-            return f"{found} in {where}" if isinstance(where, str) and where else found
+        if isinstance(value := arguments.get(name), str) and value:
+            path = arguments.get("path") if name == "pattern" else None
+            return f"{value} in {path}" if isinstance(path, str) and path else value
     return as_json(arguments) if arguments else ""
 
 
@@ -124,9 +124,9 @@ def gist(output: ToolOutput, command: str = "") -> str:
     if output.name in _FIRST_LINE and not output.is_error:
         return lines[0].removesuffix(":")
     if "exit_code" in data:  # notes follow the output; the first one says how the command ended
-        said = [line for line in str(data.get("output", "")).splitlines() if line.strip()]
-        if notes := lines[len(said) or 1 :]:
-            return _command_gist(said, notes[0].strip("[]"), command, failed=output.is_error)
+        printed = [line for line in str(data.get("output", "")).splitlines() if line.strip()]
+        if notes := lines[len(printed) or 1 :]:
+            return _command_gist(printed, notes[0].strip("[]"), command, failed=output.is_error)
     if output.name == "shell" and lines[-1].startswith("["):  # a failed call has no data
         endings = (at for at in range(len(lines) - 1, -1, -1) if _ENDING.match(lines[at]))
         end = next(endings, len(lines) - 1)
@@ -189,9 +189,9 @@ def program_of(command: str) -> str:
 
 
 def diff_of(output: ToolOutput) -> str:
-    """The diff that a result carries for the faces."""
-    found: Any = output.data.get("diff") if isinstance(output.data, dict) else None
-    return found if isinstance(found, str) and not output.is_error else ""
+    """Return the diff in the data of a result; empty if there is none."""
+    diff: Any = output.data.get("diff") if isinstance(output.data, dict) else None
+    return diff if isinstance(diff, str) and not output.is_error else ""
 
 
 def changed_lines(diff: str) -> tuple[int, int]:
