@@ -63,7 +63,7 @@ def test_an_undo_is_shown_and_asked_about_first(bridle: Program):
     lines = ("/undo", "go", "/undo", "n", "/mode", "/undo", "y", "/undo")
     said = told(bridle, *lines, replies=(READ, WRITE, "ok"), flags=("--mode", "edits"))
     assert "nothing was said in this session yet" in said
-    assert "  ~ a.txt  will be changed back" in said and "-new" in said.replace("      ", "")
+    assert "  ~ a.txt  will be restored" in said and "-new" in said.replace("      ", "")
     assert said.count("put back 1 file? [y/N]") == 2
     assert "nothing was changed" in said and said.count("1 file put back") == 1
     assert file.read_text() == "old\n"

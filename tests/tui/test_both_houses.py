@@ -153,7 +153,7 @@ def test_what_a_turn_changed_is_previewed_and_put_back_and_a_changed_preview_doe
             assert file.read_text() == "new\n"
             shown = await house.undo_preview()
             ((path, how, diff),) = shown.files
-            assert (path, how, shown.turn) == ("a.txt", "will be changed back", 1)
+            assert (path, how, shown.turn) == ("a.txt", "will be restored", 1)
             assert "old" in diff and "new" in diff
             file.write_text("mine\n")
             with pytest.raises(AgentError):

@@ -79,6 +79,20 @@ def test_a_preview_says_it_all_and_changes_nothing(place):
     assert place.picture() == after
 
 
+def test_differences_say_in_words_what_no_diff_can_show(place):
+    change = "printf '\\0' >> data.bin; chmod 700 run.sh; ln -sfn nowhere link; rm secret"
+    place.sh(change, "printf '\\0' > new.bin; rm -r empty; ln -s src empty")
+    differences = place.undo.differences("s")
+    assert differences.pop("secret").endswith("+x")
+    assert differences == {
+        "data.bin": "binary or large: not shown",
+        "empty": "a link to src will be a folder again",
+        "link": "a link to nowhere will be a link to src/a.py again",
+        "new.bin": "binary or large: not shown",
+        "run.sh": "mode 700 will be 755 again",
+    }
+
+
 def test_undo_said_again_goes_one_turn_further_back(place):
     states = [place.picture()]
     for command in ("echo 1 >> src/a.py", "true", "echo 2 >> src/a.py", "rm src/a.py"):

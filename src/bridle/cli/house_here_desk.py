@@ -126,7 +126,7 @@ class Desk:
             turn=seen.turn,
             files=files,
             uncovered=seen.uncovered,
-            clashes=tuple(one.path for one in seen.clashes),
+            clashes=tuple((one.path, one.why, one.diff) for one in seen.clashes),
             token=seen.token,
         )
 

@@ -7,10 +7,10 @@ from bridle.cli.slash_sessions import Act, number, say
 from bridle.cli.style import Paint, cut
 from bridle.errors import AgentError, SessionBusy
 from bridle.protocols.session import Answer
-from bridle.tui.house import Asked, Undone
+from bridle.tui.house import HOW_RESTORED, Asked, Undone
 from bridle.workspace.text import flat, neutral, quantity
 
-_SIGNS = {"comes back": "+", "goes": "-", "changes back": "~"}
+_SIGNS = {HOW_RESTORED["added"]: "+", HOW_RESTORED["deleted"]: "-"}
 
 
 async def _undo(room: Room, rest: str) -> None:
@@ -18,7 +18,7 @@ async def _undo(room: Room, rest: str) -> None:
     for told in undo_lines(shown, room.screen.paint):
         room.screen.line(told)
     if shown.clashes:
-        files = ", ".join(flat(one) for one in shown.clashes[:3])
+        files = ", ".join(flat(path) for path, _, _ in shown.clashes[:3])
         raise SessionBusy(
             f"nothing was changed: {files} changed since",
             hint="Undo the later turns first, or put those files back by hand.",

@@ -75,19 +75,22 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 HOW_RESTORED = {  # what an undo does with a file, by how the undo changes it
-    "added": "will come back",
-    "changed": "will be changed back",
+    "added": "will be created again",
+    "changed": "will be restored",
     "deleted": "will be deleted",
 }
 
 
 class Undone(Struct, frozen=True, kw_only=True):
-    """What an undo would do: files with what becomes of each and its diff. `token` names it."""
+    """What an undo would do: files with what becomes of each and its diff. `token` names it.
+
+    `clashes` are files that changed after the turn: why, and what an undo of them would lose.
+    """
 
     turn: int = 0
     files: tuple[tuple[str, str, str], ...] = ()  # path, how, diff
     uncovered: tuple[str, ...] = ()
-    clashes: tuple[str, ...] = ()
+    clashes: tuple[tuple[str, str, str], ...] = ()  # path, why, diff
     token: str = ""
 
 

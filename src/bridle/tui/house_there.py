@@ -205,7 +205,7 @@ class FarHouse:
                 (one.path, HOW_RESTORED.get(one.how, one.how), one.diff) for one in seen.files
             ),
             uncovered=seen.uncovered,
-            clashes=tuple(one.path for one in seen.clashes),
+            clashes=tuple((one.path, one.why, one.diff) for one in seen.clashes),
             token=seen.token,
         )
 

@@ -80,7 +80,8 @@ async def _undo(stage: Stage, rest: str) -> None:
     said = f"Undo turn {shown.turn}? This restores {files}."
     if shown.clashes:
         clashes = quantity(len(shown.clashes), "file")
-        said += f"\n{clashes} changed since then: those changes are lost, too."
+        was = "was" if len(shown.clashes) == 1 else "were"
+        said += f"\n{clashes} {was} changed after that turn: those changes will be lost."
     title = f"Undo turn {shown.turn}"
     if await stage.ask(Confirm(title, said, undo_lines(shown), danger=bool(shown.clashes))):
         await house.undo(shown)
@@ -94,13 +95,15 @@ def undo_lines(shown: Undone) -> list[tuple[str, str]]:
     for path, how, diff in shown.files:
         if lines:
             lines.append(("", ""))
-        clash = path in shown.clashes
         lines.append((f"{one_line(path, 200)}  {one_line(how)}", "head"))
-        if clash:
-            lines.append(("changed since that turn: those changes are lost, too", "warning"))
         lines += [one for one in diff_lines(diff) if one[1] != "muted"] if diff.strip() else []
-    rest = [path for path in shown.clashes if path not in {one[0] for one in shown.files}]
-    lines += [(f"{one_line(path, 200)}  changed since", "warning") for path in rest]
+    for path, why, diff in shown.clashes:
+        if lines:
+            lines.append(("", ""))
+        lines.append((f"{one_line(path, 200)}  {one_line(why) or 'it was changed since'}", "warning"))
+        if diff.strip():
+            lines.append(("what would be lost:", ""))
+            lines += [one for one in diff_lines(diff) if one[1] != "muted"]
     if shown.uncovered:
         lines += [("", ""), ("Not covered, and left as it is:", "warning")]
         lines += [(f"  {one_line(path, 200)}", "") for path in shown.uncovered]

@@ -102,8 +102,15 @@ class Plan:
 
     def _change(self, step: Step) -> str:
         now, then = self._lines(step.now), self._lines(step.wanted)
+        if step.now.mode and step.now.object == step.wanted.object:
+            return f"mode {step.now.mode & 0o7777:o} will be {step.wanted.mode & 0o7777:o} again"
         if now is None or then is None or now == then:
-            return f"{_kind(step.now)}, and then again {_kind(step.wanted)}"
+            kinds = _kind(step.now), _kind(step.wanted)
+            if kinds[0] != kinds[1] and "nothing" not in kinds:
+                return f"{kinds[0]} will be {kinds[1]} again"
+            if "a file" in kinds:
+                return "binary or large: not shown"
+            return kinds[0] if step.now.mode else kinds[1]
         name = one_line(as_text(step.path), 500)
         diff = unified_diff(now, then, f"a/{name}", f"b/{name}", lineterm="")
         lines = [neutral(line, keep="\t") for line in islice(diff, _MAX_DIFF + 1)]
