@@ -251,7 +251,9 @@ class Liar(OwnHouse):
 
     async def undo_preview(self, turn=0):
         files = ((f"undone{NAME}", f"how{NAME}", f"-{EVIL}\n+{EVIL}\n"),)
-        return Undone(turn=1, files=files, uncovered=(EVIL,), clashes=((EVIL, EVIL, EVIL),), token=NAME)
+        return Undone(
+            turn=1, files=files, uncovered=(EVIL,), clashes=((EVIL, EVIL, EVIL),), token=NAME
+        )
 
     async def doctor(self):
         return (f"found {EVIL}",)

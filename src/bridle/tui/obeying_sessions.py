@@ -100,7 +100,9 @@ def undo_lines(shown: Undone) -> list[tuple[str, str]]:
     for path, why, diff in shown.clashes:
         if lines:
             lines.append(("", ""))
-        lines.append((f"{one_line(path, 200)}  {one_line(why) or 'it was changed since'}", "warning"))
+        lines.append(
+            (f"{one_line(path, 200)}  {one_line(why) or 'it was changed since'}", "warning")
+        )
         if diff.strip():
             lines.append(("what would be lost:", ""))
             lines += [one for one in diff_lines(diff) if one[1] != "muted"]
