@@ -1,7 +1,7 @@
 """What happened: one set of events for providers, the log, the network and every interface.
 
-*Streamed* events tell of something that is still going on, such as a piece of text; the log keeps
-them as `{"type": "event", "eventType": …}`. *Recorded* events are facts with a record type of their
+*Streamed* events report something that is still going on, such as a piece of text; in the log they
+are `{"type": "event", "eventType": …}`. *Recorded* events are facts with a record type of their
 own.
 
 Field names are written in camelCase. The garbage collector does not track these values
@@ -26,7 +26,7 @@ Reason = Literal[
 class Streamed(
     Struct, frozen=True, gc=False, tag_field="eventType", rename="camel", omit_defaults=True
 ):
-    """Tells of something that is still going on, and is kept as a record of the type `event`."""
+    """Something that is still going on; in the log a record of the type `event`."""
 
 
 class Recorded(Struct, frozen=True, gc=False, tag_field="type", rename="camel", omit_defaults=True):
@@ -34,13 +34,14 @@ class Recorded(Struct, frozen=True, gc=False, tag_field="type", rename="camel", 
 
 
 class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
-    """A person has to say whether a call may run. `shown` binds the answer to what was shown.
+    """A call needs a person's approval. `shown` is the hash of what the person is shown.
 
-    `commands` are those that were understood, `hosts` those of them that are no commands but
+    `commands` are those that were understood, `hosts` those of them that are not commands but
     machines to be reached, `paths` the files it would touch. `covers` is a class of calls
-    (`builds`: tests and builds) that a yes for the session covers in this folder. `proposal` is the
-    narrowest rule that would allow it, `times` how often the like was allowed before. Questions of
-    one step with the same `group` belong together. `once_only`: it can only be allowed once.
+    (`builds`: tests and builds) that an approval for the session covers in this folder. `proposal`
+    is the narrowest rule that would allow it, `times` how often similar calls were allowed before.
+    Requests of one step with the same `group` belong together. `once_only`: it can only be allowed
+    once.
     `sandbox`: its level. `network`: the command needs the network, which the sandbox does not have,
     and gets it if the call is allowed.
     """
@@ -64,11 +65,12 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
 
 
 class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
-    """The first answer to that question, which is known by its `shown`: call ids may repeat.
+    """The first answer to an approval request, identified by `shown`: call ids may repeat.
 
-    `cwd` is the folder of which it was asked: a yes for one folder is none for another. `rule` is
-    the one that was made of a yes; `until` is when what the yes grants ends: a yes for once grants
-    nothing and has none.
+    `cwd` is the folder of the request: an approval for one folder does not hold for another. `rule`
+    is the rule that the approval added. `until` is when the grant of the approval ends; approving a
+    call once grants nothing. `word` is the person's note, `letter` the id of the inbox message that
+    brought the answer.
     """
 
     call_id: str
@@ -84,7 +86,7 @@ class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
 
 
 class Grant(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A yes for the session: `what` it covers, in words, and the `rule` that was made of it."""
+    """An approval for the session: `what` it covers, for a person, and the `rule` it added."""
 
     id: str
     what: str = ""
@@ -96,7 +98,7 @@ class Grant(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
 
 
 class GrantRevoked(Recorded, frozen=True, tag="grant_revoked"):
-    """A yes for the session was taken back; without a `grant`, all of them."""
+    """A grant was revoked; without a `grant`, all of them."""
 
     grant: str = ""
     by: str = "me"
@@ -112,9 +114,9 @@ class ModeChanged(Recorded, frozen=True, tag="mode"):
 
 
 def add_request(pending: dict[str, ApprovalAsked], asked: ApprovalAsked) -> None:
-    """Add a request to the open ones, which are kept by what was shown.
+    """Add a request to the open ones, by `shown`.
 
-    A call that is asked about again, because it would now do something else, has one request.
+    It replaces earlier requests for the same call, which would have done something else.
     """
     if asked.shown not in pending:
         for shown in [key for key, other in pending.items() if other.call.id == asked.call.id]:
@@ -125,7 +127,7 @@ def add_request(pending: dict[str, ApprovalAsked], asked: ApprovalAsked) -> None
 def take_request(
     pending: dict[str, ApprovalAsked], answer: ApprovalAnswered
 ) -> ApprovalAsked | None:
-    """Remove the request that this answers from the open ones, and return it if there is one."""
+    """Remove the request that this answers from the open ones. Return it, or None."""
     asked = pending.pop(answer.shown, None)
     if asked is None and not answer.shown:  # the oldest logs name only the call
         shown = next((key for key, other in pending.items() if other.call.id == answer.call_id), "")
@@ -134,17 +136,17 @@ def take_request(
 
 
 class AgentActivity(Streamed, frozen=True):
-    """The agent works with this tool now; without a name, with none."""
+    """The agent is using this tool; without a name, none."""
 
     tool_name: str = ""
     description: str = ""
 
 
 class AgentAttached(Recorded, frozen=True, tag="agent"):
-    """From here on this agent carries the session's turns, in that conversation of its own.
+    """From here on this agent runs the session's turns, in a conversation of its own.
 
-    `session_id` is the agent's, empty where it has none, or has none any more. `state` is whatever
-    else it wants to find again, such as what its conversation had cost so far.
+    `session_id` is the agent's id of that conversation, or empty. `state` is what else the agent
+    stores, such as what its conversation has cost so far.
     """
 
     agent: str
@@ -153,7 +155,7 @@ class AgentAttached(Recorded, frozen=True, tag="agent"):
 
 
 class AgentResponded(Recorded, frozen=True, tag="agent_response"):
-    """The agent's own account of a turn. `content` stands here where no message says it."""
+    """The agent's own report of a turn. It has `content` only if no message does."""
 
     agent: str
     turn: int
@@ -167,14 +169,14 @@ class AgentResponded(Recorded, frozen=True, tag="agent_response"):
 
 
 class ChildOf(Recorded, frozen=True, tag="child_of"):
-    """This session was begun by a call of another one."""
+    """This session was started by a call of another one."""
 
     parent: str
     call_id: str = ""
 
 
 class ChildStarted(Recorded, frozen=True, tag="child_start"):
-    """A call handed work to a session of its own, whose log has the rest."""
+    """A call started a child session, which has its own log."""
 
     call_id: str
     session_id: str
@@ -184,7 +186,7 @@ class ChildStarted(Recorded, frozen=True, tag="child_start"):
 
 
 class ChildEnded(Recorded, frozen=True, tag="child_end"):
-    """... which is over; what it used is counted here, too."""
+    """A child session ended; what it used counts in this session, too."""
 
     call_id: str
     session_id: str
@@ -199,13 +201,13 @@ class TextDelta(Streamed, frozen=True):
 
 
 class ThinkingDelta(Streamed, frozen=True):
-    """The model thought some more."""
+    """The model produced some more thinking."""
 
     text: str
 
 
 class ToolCallStarted(Streamed, frozen=True):
-    """The model began to write a call."""
+    """The model started to write a call."""
 
     call_id: str
     name: str
@@ -219,36 +221,36 @@ class ToolCallArgsDelta(Streamed, frozen=True):
 
 
 class ToolCallReady(Streamed, frozen=True):
-    """A call is whole: its arguments have all come, and parse."""
+    """A call is complete: all of its arguments have arrived, and they parse."""
 
     call: ToolCall
 
 
 class ToolOutputDelta(Streamed, frozen=True):
-    """A running tool said something."""
+    """A running tool produced some output."""
 
     call_id: str
     text: str
 
 
 class ReplyDiscarded(Streamed, frozen=True):
-    """A reply broke off before any of its calls ran; what had arrived is discarded.
+    """A reply broke off before any of its calls ran; what has arrived of it is discarded.
 
-    The model is asked again, and a new reply follows.
+    The request is sent again, and a new reply follows.
     """
 
     reason: str = ""
 
 
 class TraceEvent(Streamed, frozen=True):
-    """Something for those who look closely: an unknown event, a parse_error, an error."""
+    """Something for diagnosis, such as an unknown event, a parse_error or an error."""
 
     kind: str
     detail: Any = None
 
 
 class StateTrace(TraceEvent, frozen=True, tag="TraceEvent"):
-    """A trace that a session's state depends on. The log has it as a trace of its kind."""
+    """A trace that changes a session's state. In the log it is a trace of its kind."""
 
     def text(self, key: str) -> str:
         """Return a text of the detail, or "" if there is none."""
@@ -257,31 +259,31 @@ class StateTrace(TraceEvent, frozen=True, tag="TraceEvent"):
 
 
 class InterruptRequested(StateTrace, frozen=True, tag="TraceEvent"):
-    """Somebody (`by`) wanted the turn to end; `letter` is the inbox message that brought it."""
+    """Somebody (`by`) interrupted the turn; `letter` is the inbox message, if it came by one."""
 
     @classmethod
     def of(cls, by: str, letter: str = "") -> "InterruptRequested":
-        """Return one for the log."""
+        """Make one with this detail."""
         return cls("interrupt", {"by": by, "letter": letter} if letter else {"by": by})
 
     @property
     def letter(self) -> str:
-        """The inbox message that was handled with it."""
+        """The id of the inbox message, or ""."""
         return self.text("letter")
 
 
 class InboxMessageRefused(StateTrace, frozen=True, tag="TraceEvent"):
-    """An inbox message was handled, and could not be obeyed; `message` says why."""
+    """An inbox message was handled, but its command could not be done; `message` says why."""
 
     @classmethod
     def of(cls, letter: str, verb: str, by: str, message: str) -> "InboxMessageRefused":
-        """Return one for the log."""
+        """Make one with this detail."""
         detail = {"letter": letter, "verb": verb, "by": by, "message": message}
         return cls("letter_refused", detail)
 
     @property
     def letter(self) -> str:
-        """The inbox message that was handled."""
+        """The id of the inbox message."""
         return self.text("letter")
 
     @property
@@ -291,11 +293,11 @@ class InboxMessageRefused(StateTrace, frozen=True, tag="TraceEvent"):
 
 
 class UnknownCallReported(StateTrace, frozen=True, tag="TraceEvent"):
-    """A person was told that nobody knows whether a call ran."""
+    """It is unknown whether a call ran, and a person was told."""
 
     @classmethod
     def of(cls, call: ToolCall, message: str) -> "UnknownCallReported":
-        """Return one for the log."""
+        """Make one with this detail."""
         return cls("unknown_call", {"callId": call.id, "name": call.name, "message": message})
 
     @property
@@ -305,16 +307,16 @@ class UnknownCallReported(StateTrace, frozen=True, tag="TraceEvent"):
 
 
 class SettingsChanged(StateTrace, frozen=True, tag="TraceEvent"):
-    """The session has other settings from its next turn on: those named, and this model."""
+    """From the next turn on these settings differ, and the session uses this model."""
 
     @classmethod
     def of(cls, changed: list[str], model: str) -> "SettingsChanged":
-        """Return one for the log."""
+        """Make one with this detail."""
         return cls("settings", {"changed": changed, "model": model})
 
     @property
     def model(self) -> str:
-        """Provider and model, as people write them."""
+        """Provider and model, as a person writes them."""
         return self.text("model")
 
 
@@ -323,7 +325,7 @@ class LimitsNarrowed(StateTrace, frozen=True, tag="TraceEvent"):
 
     @classmethod
     def of(cls, by: str, limits: dict[str, Any]) -> "LimitsNarrowed":
-        """Return one for the log."""
+        """Make one with this detail."""
         return cls("limits", {"by": by, "limits": limits})
 
     @property
@@ -342,9 +344,9 @@ STATE_TRACES: dict[str, type[StateTrace]] = {
 
 
 class SessionStarted(Recorded, frozen=True, tag="session_start", omit_defaults=False):
-    """A session began, or was taken up again by a new process. `mode` is the face's name.
+    """A session was created, or resumed by a new process. `mode` is the name of the interface.
 
-    `effort` is how long the model was told to think, if it was told.
+    `effort` is how much the model shall think, if that was set.
     """
 
     session_id: str
@@ -360,7 +362,7 @@ class SessionStarted(Recorded, frozen=True, tag="session_start", omit_defaults=F
 class PromptReceived(Recorded, frozen=True, tag="user_prompt"):
     """A person sent a prompt. It reaches the model when a `MessageAdded` follows.
 
-    `letter` is what brought it, where it came from another process.
+    `letter` is the id of the inbox message, if it came from another process.
     """
 
     content: str
@@ -372,9 +374,9 @@ class PromptReceived(Recorded, frozen=True, tag="user_prompt"):
 
 
 class PromptWithdrawn(Recorded, frozen=True, tag="prompt_withdrawn"):
-    """A prompt that waited was taken back before its turn began; no model will read it.
+    """A queued prompt was withdrawn before its turn began; no model will read it.
 
-    `prompt` is the number of the record in which it was received, `turn` the one it was given.
+    `prompt` is the number of the record in which it was received, `turn` that of its turn.
     """
 
     prompt: int
@@ -383,11 +385,11 @@ class PromptWithdrawn(Recorded, frozen=True, tag="prompt_withdrawn"):
 
 
 class MessageAdded(Recorded, frozen=True, tag="message:user"):
-    """A message that no model wrote entered the conversation: a prompt, or history brought in.
+    """A message that no model wrote entered the conversation: a prompt, or imported history.
 
     `prompt` is the number of the record in which a prompt was received; it enters exactly once.
-    `turn` is the turn that it enters. `by` is "bridle" if no person sent it: it asks the model to
-    continue.
+    `turn` is the turn that it belongs to. `by` is "bridle" if no person sent it: it asks the model
+    to continue.
     """
 
     message: Message
@@ -397,10 +399,10 @@ class MessageAdded(Recorded, frozen=True, tag="message:user"):
 
 
 class ResponseCompleted(Recorded, frozen=True, tag="message:assistant"):
-    """One reply of the model is over. With `error` there may be no message.
+    """One reply of the model is complete. If the stop reason is `error` it may have no message.
 
-    `grows`: its parts belong to the reply before it, whose calls are not all answered yet, or were
-    answered before the model could read it. Another agent may ask for one after the other.
+    `grows`: its parts belong to the reply before it, because another agent reports the calls of
+    one reply one after the other.
     """
 
     stop_reason: StopReason
@@ -413,14 +415,14 @@ class ResponseCompleted(Recorded, frozen=True, tag="message:assistant"):
 
 
 class ToolResultEvent(Recorded, frozen=True, tag="message:tool"):
-    """A call has its one result. `foreign`: another agent made the call by its own means."""
+    """A call has its one result. `foreign`: another agent made the call with its own tool."""
 
     output: ToolOutput
     foreign: bool = False
 
 
 class CallIntended(Recorded, frozen=True, tag="intent"):
-    """A call was allowed and is about to run; after a crash, no result means *unknown*.
+    """A call was allowed and is about to run. Without a result after a crash it is *unknown*.
 
     `network`: it runs in the sandbox, but with the network, which a person or their rule allowed.
     """
@@ -440,7 +442,7 @@ class FileChange(Struct, frozen=True, gc=False, rename="camel", omit_defaults=Tr
 
 
 class FilesChanged(Recorded, frozen=True, tag="files"):
-    """What a call changed in the workspace, and what undo does not cover of it, in words."""
+    """What a call changed in the workspace; `uncovered` says what of it cannot be undone."""
 
     turn: int
     call_id: str = ""
@@ -449,7 +451,7 @@ class FilesChanged(Recorded, frozen=True, tag="files"):
 
 
 class Undone(Recorded, frozen=True, tag="undo"):
-    """Somebody took back what a turn had changed (`undo` names what was kept, to take it back)."""
+    """Somebody undid what a turn had changed. `undo` is the id by which that can be undone."""
 
     turn: int
     by: str = "me"
@@ -458,10 +460,11 @@ class Undone(Recorded, frozen=True, tag="undo"):
 
 
 class UsageReported(Recorded, frozen=True, tag="usage"):
-    """What a reply has used so far. `cost` is None where the price is unknown.
+    """What a reply has used so far. `cost` is None if the price is unknown.
 
-    `priced`: who answered has set the cost already, known or not. `estimated`: the figures are
-    ours, because none came. A `task` is a child session's use, which its own log says as well.
+    `priced`: the cost is the vendor's or the agent's own, even if it is unknown. `estimated`: the
+    figures are ours, because none came. The purpose `task` is the use of a child session, which is
+    in its own log as well.
     """
 
     usage: Usage
@@ -480,7 +483,7 @@ class Todo(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
 
 
 class TodosChanged(Recorded, frozen=True, tag="todo"):
-    """The model wrote its todo list anew."""
+    """The model replaced its todo list."""
 
     todos: tuple[Todo, ...] = ()
 
@@ -498,16 +501,16 @@ class TagsChanged(Recorded, frozen=True, tag="tags"):
 
 
 class TurnParked(Recorded, frozen=True, tag="turn_parked"):
-    """The turn waits for answers and nothing runs; it goes on from the log when they are there."""
+    """The turn waits for approvals and nothing runs; once they are there it can be resumed."""
 
     turn: int
     calls: tuple[str, ...] = ()
 
 
 class Forked(Recorded, frozen=True, tag="fork"):
-    """Everything before is another session's log, up to its record `at`.
+    """Everything before is the log of another session, up to its record `at`.
 
-    What waited or was asked there is that session's business and not this one's.
+    Prompts and approval requests that were open there are not open here.
     """
 
     session_id: str
@@ -515,9 +518,9 @@ class Forked(Recorded, frozen=True, tag="fork"):
 
 
 class Rewound(Recorded, frozen=True, tag="rewind"):
-    """The conversation is again what it was at record `to` (0: empty). What was done stays done.
+    """The conversation is again what it was at record `to` (0: empty). Effects are not undone.
 
-    The messages stand here whole, so that a reader needs nothing from before.
+    All messages are repeated here, so that a reader needs nothing from before.
     """
 
     to: int
@@ -527,9 +530,9 @@ class Rewound(Recorded, frozen=True, tag="rewind"):
 
 
 class Compacted(Recorded, frozen=True, tag="compaction"):
-    """The conversation was shortened; `messages` is what the model is told from here on.
+    """The conversation was shortened; `messages` is what the model gets from here on.
 
-    `dropped` messages went (into a `summary`, where there is one), `shortened` outputs were cut.
+    `dropped` messages were left out (or became a `summary`), `shortened` outputs were cut.
     `before` and `after` estimate the tokens. The original stays in the log.
     """
 
@@ -542,7 +545,7 @@ class Compacted(Recorded, frozen=True, tag="compaction"):
 
 
 class BrokenLine(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A line that could not be read, or was altered: where it stands, and the hash of its bytes."""
+    """A line that is unreadable or altered: the record before it, and the hash of its bytes."""
 
     after: int
     size: int
@@ -551,20 +554,20 @@ class BrokenLine(Struct, frozen=True, gc=False, rename="camel", omit_defaults=Tr
 
 
 class Repaired(Recorded, frozen=True, tag="repair"):
-    """Somebody took the log up and found it damaged: bytes `torn` off its end, lines skipped."""
+    """The log was damaged when it was resumed: bytes `torn` off its end, lines skipped."""
 
     torn: int = 0
     broken: tuple[BrokenLine, ...] = ()
 
 
 class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
-    """What everything before adds up to, so that a large log is taken up from its tail.
+    """The state after all records before it, so that a large log is resumed from its end.
 
     `previous` is the hash of the record before. `waiting` are prompts by their numbers; `opened` is
-    a reply whose calls are not all answered, `outputs` the answers that it has, `intents` the calls
-    that were begun, by call id: did they only read? `letters` are those that came last. `before` is
-    what had been used when the running turn began, `steps` are the replies that it has had.
-    `grants` are from before they had an end; `times`: how often the like was allowed.
+    a reply whose calls do not all have results, `outputs` the results so far, `intents` the calls
+    that were started, by id, and whether each only reads. `letters` are the newest inbox messages.
+    `before` is what had been used when the running turn began, `steps` counts its replies. `grants`
+    are those of earlier versions, which had no end; `times`: how often similar calls were allowed.
     """
 
     previous: str
@@ -595,7 +598,7 @@ class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
 
 
 class TurnEnded(Recorded, frozen=True, tag="turn_end"):
-    """From a prompt to silence: how the turn ended, and why."""
+    """How a turn ended, and why."""
 
     turn: int
     reason: Reason
@@ -605,7 +608,7 @@ class TurnEnded(Recorded, frozen=True, tag="turn_end"):
 
 
 class UnknownEvent(Recorded, frozen=True, tag="unknown"):
-    """A record of a type that this version does not know, kept as data."""
+    """A record of a type that this version does not know."""
 
     data: dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""A budget for the day: a fold over all logs, and room that processes set aside under one lock."""
+"""A budget for the day: a fold over all logs, and what processes reserve under one lock."""
 
 import json
 import os
@@ -156,8 +156,7 @@ def test_room_is_set_aside_and_given_back(state):
     with pytest.raises(BudgetReached) as caught:
         reserve(DayBudget(state), "b", 31, limit_tokens=100)
     assert str(caught.value) == (
-        "the limit of 100 tokens a day leaves no room for another step: "
-        "40 are used and 30 set aside"
+        "the limit of 100 tokens a day leaves no room for another step: 40 are used and 30 reserved"
     )
     reserve(day, "b", 30, limit_tokens=100)
     reserve(day, "a", 20, limit_tokens=100)  # in place of what it had
@@ -203,7 +202,7 @@ def test_what_was_set_aside_yesterday_by_who_still_runs_counts(state):
     table = json.loads((state / "day.json").read_bytes())
     yesterday = {**table, "date": "2001-01-01", "read": {"gone:1": [9, 9, 9.0, 9]}}
     (state / "day.json").write_text(json.dumps(yesterday))
-    with pytest.raises(BudgetReached, match="0 are used and 60 set aside"):
+    with pytest.raises(BudgetReached, match="0 are used and 60 reserved"):
         reserve(DayBudget(state), "b", 60, limit_tokens=100)
 
 
@@ -230,7 +229,7 @@ def test_what_a_killed_process_set_aside_is_free_again(state):
         [sys.executable, "-c", HOLDING, str(state)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(BudgetReached, match="90 set aside"):
+        with pytest.raises(BudgetReached, match="90 reserved"):
             reserve(DayBudget(state), "me", 20, limit_tokens=100)
         os.kill(holder.pid, signal.SIGKILL)
         os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # dead, and not yet buried
@@ -285,5 +284,5 @@ def test_eight_processes_that_race_never_overspend_together(state):
         reserve(day, "last", 10, 0.1, 400, 5.0)
         last.use(10, 0.1)
         day.release("last")
-    with pytest.raises(BudgetReached, match="400 are used and 0 set aside"):
+    with pytest.raises(BudgetReached, match="400 are used and 0 reserved"):
         reserve(day, "last", 10, 0.1, 400, 5.0)

@@ -102,7 +102,7 @@ def test_what_cannot_be_forked_leaves_nothing_behind(state, folder):
     put(state, chain(*EVENTS))
     put(state, chain(*EVENTS[:1]), "taken")
     before = shown(state)
-    with pytest.raises(SessionError, match="no record 9; nothing was made"):
+    with pytest.raises(SessionError, match="no record 9; nothing was created"):
         fork(folder, "s", 9, "new")
     with pytest.raises(SessionError, match="no record"):
         fork(folder, "s", 0, "new")

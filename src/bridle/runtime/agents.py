@@ -205,8 +205,6 @@ _CHOICES = (
     "installed package, or PATH.py:CLASS."
 )
 _OF_A_COMMAND = {"description", "dangerouslyDisableSandbox", "timeout", "run_in_background"}
-_CLAUDE_EXTRA = install_hint("claude")
-_ACP_EXTRA = install_hint("acp")
 _KNOWN_ACP = (  # programs that are known to speak ACP, and how
     *("gemini --acp", "opencode acp", "goose acp"),
     *("codex-acp", "qwen --acp", "claude-agent-acp", "vibe-acp"),
@@ -249,7 +247,7 @@ def check_ready(name: str, *roots: str) -> None:
         raise MissingExtra(
             "claude-code needs the library claude-agent-sdk, and it is not there; "
             "nothing was started",
-            hint=_CLAUDE_EXTRA,
+            hint=install_hint("claude"),
         )
     if is_custom(name):
         found(name)
@@ -259,7 +257,7 @@ def check_ready(name: str, *roots: str) -> None:
         raise MissingExtra(
             f"{name} needs the library agent-client-protocol, and it is not there; "
             "nothing was started",
-            hint=_ACP_EXTRA,
+            hint=install_hint("acp"),
         )
     program = _words(name)[0]
     if "/" not in program and find_program(program, roots) is None:
@@ -364,19 +362,19 @@ def usable_agents() -> Iterator[Usable]:
 
 def _claude() -> Usable:
     if find_spec("claude_agent_sdk") is None:
-        return Usable(CLAUDE, "its library is not installed", False, _CLAUDE_EXTRA)
+        return Usable(CLAUDE, "its library is not installed", False, install_hint("claude"))
     from bridle.agents.claude_code.process import find_program as find_claude
 
     found = find_claude()
     if not found:
-        return Usable(CLAUDE, "the program `claude` is missing", False, _CLAUDE_EXTRA)
+        return Usable(CLAUDE, "the program `claude` is missing", False, install_hint("claude"))
     return Usable(CLAUDE, f"at {found}", True)
 
 
 def _acp() -> Iterator[Usable]:
     """The programs that are known to speak ACP and lie on the path."""
     if find_spec("acp") is None:
-        yield Usable(f"{ACP}COMMAND", "its library is not installed", False, _ACP_EXTRA)
+        yield Usable(f"{ACP}COMMAND", "its library is not installed", False, install_hint("acp"))
         return
     places = {command: find_program(command.split()[0], working_folder()) for command in _KNOWN_ACP}
     found = {command: place for command, place in places.items() if place}

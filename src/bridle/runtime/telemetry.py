@@ -24,7 +24,6 @@ NAMED = (  # each of them says where spans are to go
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 )
-_INSTALL = install_hint("telemetry")
 _EXPORT = (
     "Install one with OpenTelemetry's SDK (pip install opentelemetry-sdk "
     "opentelemetry-exporter-otlp-proto-http), or configure a tracer provider before the engine."
@@ -72,7 +71,9 @@ def _provider(wanted: Any, environ: Mapping[str, str]) -> "TracerProvider | None
     except ImportError as lacking:
         if wanted is None:
             return None  # the environment is for other programs, too
-        raise ConfigError("telemetry needs OpenTelemetry's API", lacking, hint=_INSTALL) from None
+        raise ConfigError(
+            "telemetry needs OpenTelemetry's API", lacking, hint=install_hint("telemetry")
+        ) from None
     found = get_tracer_provider()
     if not isinstance(found, ProxyTracerProvider):
         return found

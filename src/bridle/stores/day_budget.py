@@ -172,7 +172,7 @@ class DayBudget:
         A limit of zero means no limit. Release it after the use is recorded and durable.
         """
         what = "the budget of the day cannot be kept"
-        with self._mutex, _failure(what), self._locked() as folder:
+        with self._mutex, _failure(what), self._lock_table() as folder:
             table = self._load(folder)
             spent = self._use_on(_today()).update(self._state)
             others = [entry for name, entry in table.reserved.items() if name != who]
@@ -180,14 +180,14 @@ class DayBudget:
             _check_money(spent, sum(entry.money for entry in others), money, limit_money)
             pid = os.getpid()
             table.reserved[who] = _Reservation(
-                pid=pid, started=_started(pid), tokens=tokens, money=money
+                pid=pid, started=_start_time(pid), tokens=tokens, money=money
             )
             self._save(folder, table)
 
     def release(self, who: str) -> None:
         """Release what `who` reserved: it was not needed, or it is in the log by now."""
         what = "a reservation cannot be released"
-        with self._mutex, _failure(what), self._locked() as folder:
+        with self._mutex, _failure(what), self._lock_table() as folder:
             table = self._load(folder)
             if table.reserved.pop(who, None) is not None:
                 self._use_on(_today()).update(self._state)  # saved, in case the log is deleted next
@@ -195,13 +195,17 @@ class DayBudget:
 
     def record_use(self) -> None:
         """Save what all logs used today: one of them is about to be deleted."""
-        with self._mutex, _failure("the use of the day cannot be saved"), self._locked() as folder:
+        with (
+            self._mutex,
+            _failure("the use of the day cannot be saved"),
+            self._lock_table() as folder,
+        ):
             table = self._load(folder)
             self._use_on(_today()).update(self._state)
             self._save(folder, table)
 
     def _use_on(self, day: date) -> DayUse:
-        """The use of a day. That of today is kept and continued."""
+        """The use of a day. That of today is remembered and updated."""
         name = day.isoformat()
         if self._today is not None and self._today.date == name:
             return self._today
@@ -227,7 +231,7 @@ class DayBudget:
         write_file(folder, "day.json", msgspec.json.encode(table), sync=False)
 
     @contextmanager
-    def _locked(self) -> Iterator[int]:
+    def _lock_table(self) -> Iterator[int]:
         self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open_folder(self._state) as folder:
             handle = os.open("day.lock", _LOCKING, 0o600, dir_fd=folder)
@@ -245,7 +249,7 @@ def _lock(handle: int) -> None:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > until:
-                raise OSError(errno.EBUSY, "another process holds day.lock") from None
+                raise OSError(errno.EBUSY, "another process has locked day.lock") from None
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
 
@@ -272,10 +276,10 @@ def _is_alive(reservation: _Reservation) -> bool:
         return False
     except (PermissionError, OverflowError):
         pass
-    return reservation.started == _started(reservation.pid)
+    return reservation.started == _start_time(reservation.pid)
 
 
-def _started(pid: int) -> str:
+def _start_time(pid: int) -> str:
     """When a process started, in the system's units; empty if the system does not say."""
     try:
         status = Path(f"/proc/{pid}/stat").read_bytes()
@@ -288,13 +292,13 @@ def _started(pid: int) -> str:
 
 def _check_tokens(spent: Spent, reserved: int, tokens: int, limit: int) -> None:
     if limit and spent.tokens + reserved + tokens > limit:
-        reached = BudgetReached(
+        error = BudgetReached(
             f"the limit of {quantity(limit, 'token')} a day leaves no room for another step: "
-            f"{spent.tokens:,} are used and {reserved:,} set aside",
+            f"{spent.tokens:,} are used and {reserved:,} reserved",
             hint="A new day begins at 00:00 UTC; or raise the limit.",
         )
-        reached.set_aside = spent.tokens + tokens <= limit
-        raise reached
+        error.set_aside = spent.tokens + tokens <= limit
+        raise error
 
 
 def _check_money(spent: Spent, reserved: float, money: float, limit: float) -> None:
@@ -308,13 +312,13 @@ def _check_money(spent: Spent, reserved: float, money: float, limit: float) -> N
             hint="Use a model with a known price and a server that counts, or drop the limit.",
         )
     if spent.money + reserved + money > limit + _ROUNDING:
-        reached = BudgetReached(
+        error = BudgetReached(
             f"the limit of {format_cost(limit)} a day leaves no room for another step: "
-            f"{format_cost(spent.money)} is spent and {format_cost(reserved)} set aside",
+            f"{format_cost(spent.money)} is spent and {format_cost(reserved)} reserved",
             hint="A new day begins at 00:00 UTC; or raise the limit.",
         )
-        reached.set_aside = spent.money + money <= limit + _ROUNDING
-        raise reached
+        error.set_aside = spent.money + money <= limit + _ROUNDING
+        raise error
 
 
 @contextmanager

@@ -26,7 +26,7 @@ Problem = Literal["", "altered", "unreadable", "missing number", "duplicate numb
 
 
 class LongLine(bytes):
-    """A line that is too long to be held: it has no bytes, only its size, its ends and its hashes.
+    """A line that is too long for memory: it has no bytes, only its size, ends and hashes.
 
     `hashes` says for each hash that may stand before the line which hash the line should state.
     """
@@ -45,7 +45,7 @@ class LongLineHasher:
         self._size = 0
         self._start = self._tail = b""
         self._fingerprint = blake2b(digest_size=16)
-        self._chained = {
+        self._digests = {
             previous: blake2b(digest_size=16, key=previous.encode()[:64])
             for previous in previous_hashes
         }
@@ -56,19 +56,19 @@ class LongLineHasher:
         self._fingerprint.update(piece)
         data = self._tail + piece
         body, self._tail = data[:-TAIL], data[-TAIL:]
-        for digest in self._chained.values():
+        for digest in self._digests.values():
             digest.update(body)
 
     def line(self) -> LongLine:
         line = LongLine()
         line.size, line.start, line.tail = self._size, self._start, self._tail
         line.fingerprint = self._fingerprint.hexdigest()
-        line.hashes = {previous: digest.hexdigest() for previous, digest in self._chained.items()}
+        line.hashes = {previous: digest.hexdigest() for previous, digest in self._digests.items()}
         return line
 
 
 class Examination(NamedTuple):
-    """What `Chain.examine` found out about a line.
+    """The result of `Chain.examine` for one line.
 
     `records`: the whole records in it, and the damaged one before it if this line proves that.
     `broken`: what a repair has to report. `problem`: what is wrong with this line. `accepted`: the
@@ -134,7 +134,7 @@ class Chain:
             return self._examine_long(line)
         after, explained = self.last, self._damaged
         record = try_decode(line)
-        previous = next((one for one in self._candidates if is_proven(line, one)), None)
+        previous = self._find_previous(line)
         problem, reason = self._problem(line, record, previous)
         if record is not None and not problem:
             restored, broken = self._restore(line, record.seq)
@@ -153,6 +153,10 @@ class Chain:
             self._doubt(line)
         broken = BrokenLine(after, len(line), fingerprint(line), reason)
         return Examination(records, broken, problem)
+
+    def _find_previous(self, line: bytes) -> str | None:
+        """The hash that a line continues, of those that it may continue."""
+        return next((digest for digest in self._candidates if is_proven(line, digest)), None)
 
     def _problem(
         self, line: bytes, record: Record | None, previous: str | None
@@ -178,7 +182,9 @@ class Chain:
         """Accept a line that is too long to be decoded if its hashes prove it."""
         after, explained = self.last, self._damaged
         stated, seq = stated_hash(line.tail), _number_of(line.start)
-        previous = next((one for one in self._candidates if line.hashes.get(one) == stated), None)
+        previous = next(
+            (digest for digest in self._candidates if line.hashes.get(digest) == stated), None
+        )
         if previous is not None and stated and seq > self.last:
             problem: Problem = "missing number" if seq > after + 1 and not explained else ""
             missing = f"{_numbers(after + 1, seq - 1)} missing"
@@ -225,7 +231,7 @@ class Chain:
             piece = line[start:end]
             piece = piece[: piece.rfind(b'"}') + 2]
             record = try_decode(piece)
-            previous = next((one for one in self._candidates if is_proven(piece, one)), None)
+            previous = self._find_previous(piece)
             if record is None or not _has_hash(piece) or self._problem(piece, record, previous)[0]:
                 self._doubt(piece)
             else:

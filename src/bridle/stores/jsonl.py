@@ -62,7 +62,7 @@ class JsonlStore(SessionFolder):
         self._notifications = 0
 
     def create(self, session_id: str) -> "JsonlLog":
-        """A new log. The writer creates its file with the first line."""
+        """Return a new log. The writer creates its file with the first line."""
         self.check(session_id)
         return JsonlLog(self, session_id)
 
@@ -145,7 +145,7 @@ class JsonlStore(SessionFolder):
             self._writer.write(loop, batches, partial(self._on_group_done, loop))
 
     def _on_group_done(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The writer has finished a group: hand over what has gathered meanwhile."""
+        """Hand over what has gathered while the writer wrote a group."""
         if loop is self._loop:
             self._unfinished -= 1
             if self._urgent and not self._unfinished:
@@ -291,7 +291,7 @@ class JsonlLog:
         return batch
 
     def _on_batch_done(self, batch: Batch) -> None:
-        """Back in the event loop: report written records, and wake waiters."""
+        """In the event loop: report written records, and wake waiters."""
         self._unfinished -= 1
         if batch.error is not None:
             self._handle_failure(batch, batch.error)

@@ -72,10 +72,10 @@ def _approvals(handle: int) -> list[Record]:
     """The requests and answers since the newest end of a turn, in order."""
     lines: list[bytes] = []
     size = os.fstat(handle).st_size
-    for found in iter_lines_backward(partial(os.pread, handle), size, _TYPES):
-        if found.type not in _APPROVALS:
+    for record in iter_lines_backward(partial(os.pread, handle), size, _TYPES):
+        if record.type not in _APPROVALS:
             break
-        lines.append(found.line)
+        lines.append(record.line)
     decoded = (decode_line(line) for line in reversed(lines))
     return [record for record in decoded if record is not None]
 
@@ -92,7 +92,7 @@ def _open_requests(
             asked_in[event.shown] = record
         elif isinstance(event, ApprovalAnswered):
             take_request(requests, event)
-    posted = _posted(session_id, folder) if requests else set()
+    posted = _answers_in_inbox(session_id, folder) if requests else set()
     return [
         PendingApproval(
             session_id=session_id,
@@ -106,7 +106,7 @@ def _open_requests(
     ]
 
 
-def _posted(session_id: str, folder: SessionFolder) -> set[str]:
+def _answers_in_inbox(session_id: str, folder: SessionFolder) -> set[str]:
     """The fingerprints of the requests whose answers are in the inbox."""
     try:
         messages = read_messages(folder.path(session_id).parent)

@@ -143,8 +143,8 @@ class LineReader:
         if self.unfinished > self._longest:
             if self._hasher is None:
                 self._hasher = LongLineHasher(self._previous_hashes())
-            for kept in self._pieces:
-                self._hasher.update(kept)
+            for part in self._pieces:
+                self._hasher.update(part)
             self._pieces = []
 
     def _forget(self) -> None:
@@ -351,8 +351,8 @@ class LogReader:
             while lines := self._lines.read_lines():
                 self._lines.rewind()  # an unfinished line may be cut off and replaced
                 stays = self._leave_damaged_end(lines)
-                if found := self._check(lines):
-                    return found
+                if new := self._check(lines):
+                    return new
                 if stays:
                     return []
             self._lines.rewind()
@@ -391,17 +391,17 @@ class LogReader:
         return True
 
     def _check(self, lines: list[bytes]) -> list[bytes | Record]:
-        found: list[bytes | Record] = []
+        new: list[bytes | Record] = []
         index, chain = 0, self._chain
         while index < len(lines):
             until = chain.follow(lines, index)
             skip = max(index, until - max(0, chain.last - self._after))  # these are known
-            found += lines[skip:until]
+            new += lines[skip:until]
             index = until + 1
             if until < len(lines):
                 records = chain.examine(lines[until]).records
-                found += [record for record in records if record.seq > self._after]
-        return found
+                new += [record for record in records if record.seq > self._after]
+        return new
 
 
 def _start_near(read: Read, size: int, after: int) -> tuple[int, Chain]:
@@ -413,11 +413,11 @@ def _start_near(read: Read, size: int, after: int) -> tuple[int, Chain]:
     start, chain, high = 0, Chain(), size
     while high - start > _NEAR:
         middle = (start + high) // 2
-        offset, found = _proven_offset(read(_NEAR, middle), middle)
-        if found is None or found.last > after:
+        offset, proven = _proven_offset(read(_NEAR, middle), middle)
+        if proven is None or proven.last > after:
             high = middle
         else:
-            start, chain = offset, found
+            start, chain = offset, proven
     return start, chain
 
 
@@ -522,14 +522,14 @@ class LogLoader:
 
     def _find_start(self) -> tuple[int, Chain]:
         """The newest checkpoint that its own hash proves, or the beginning of the file."""
-        for found in iter_lines_backward(self._read, self.size, _CHECKPOINT):
-            checkpoint = _PREVIOUS.match(found.line)
+        for record in iter_lines_backward(self._read, self.size, _CHECKPOINT):
+            checkpoint = _PREVIOUS.match(record.line)
             if checkpoint is None:
                 continue
             previous = checkpoint[4].decode()
-            if is_proven(found.line[:-1], previous):
-                self.checkpoint_end = found.offset + len(found.line)
-                return found.offset, Chain(int(checkpoint[1]) - 1, previous)
+            if is_proven(record.line[:-1], previous):
+                self.checkpoint_end = record.offset + len(record.line)
+                return record.offset, Chain(int(checkpoint[1]) - 1, previous)
         return 0, Chain()
 
     def _take(self, lines: list[bytes]) -> Iterator[Record]:

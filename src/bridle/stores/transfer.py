@@ -59,16 +59,16 @@ def fork(
     *,
     title: str = "",
 ) -> None:
-    """Make a session that begins like this one, up to and including record `at` (None: all of it).
+    """Create a session from the records of this one up to and including `at` (None: all).
 
-    It keeps the title that the session has there, unless another one is given.
+    It has the title that the session had there, unless another one is given.
     """
     target = folder.path(new_id).parent
     with _open_source(folder, session_id) as source, _new_copy(folder) as copy:
         seq, digest = _copy_lines(source, at, copy.log, progress)
         if not seq or (at is not None and seq != at):
             raise SessionError(
-                f"session {session_id} has no record {at or ''}".rstrip() + "; nothing was made",
+                f"session {session_id} has no record {at or ''}".rstrip() + "; nothing was created",
                 hint=f"The newest record up to there is {seq}." if seq else "",
             )
         line, digest = encode_line(
@@ -86,7 +86,7 @@ def fork(
             copy.mark_imported()
         copy.sync()
         if not copy.rename_to(target.name):
-            raise StoreFailed(f"there is a session {new_id} already; nothing was made")
+            raise StoreFailed(f"there is a session {new_id} already; nothing was created")
 
 
 def _copy_lines(
@@ -149,7 +149,7 @@ def import_log(
     is not a log.
     """
     with _new_copy(folder) as copy:
-        named = _receive(source, copy.log, progress)
+        named = _copy_stream(source, copy.log, progress)
         copy.sync()
         report = verify(copy.path / LOG_NAME)
         name = named if SESSION_ID.fullmatch(named) else new_id()
@@ -212,7 +212,7 @@ def _load(path: Path) -> tuple[int, str, object]:
     return loader.chain.top, loader.chain.head, last
 
 
-def _receive(source: BinaryIO, log: BinaryIO, progress: Progress | None) -> str:
+def _copy_stream(source: BinaryIO, log: BinaryIO, progress: Progress | None) -> str:
     """Copy a stream to `log`; return the id that the newest `session_start` names, or nothing."""
     named, records, done, reported, last = "", 0, 0, 0, b"\n"
     total = _length(source)
@@ -293,7 +293,7 @@ def delete(folder: SessionFolder, session_id: str) -> None:
             hint="Wait until it is done there.",
         ) from None
     except OSError as error:
-        raise _failed(f"session {session_id} cannot be deleted", error) from error
+        raise _failure(f"session {session_id} cannot be deleted", error) from error
 
 
 def _remove(name: str, above: int) -> None:
@@ -317,7 +317,7 @@ def _open_source(folder: SessionFolder, session_id: str) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise UnknownSession(f"there is no session {session_id}") from None
     except OSError as error:
-        raise _failed(f"session {session_id} cannot be copied", error) from error
+        raise _failure(f"session {session_id} cannot be copied", error) from error
 
 
 class _Copy:
@@ -384,7 +384,7 @@ def _new_copy(folder: SessionFolder) -> Iterator[_Copy]:
     except AgentError:
         raise
     except OSError as error:
-        raise _failed("the copy cannot be written", error) from error
+        raise _failure("the copy cannot be written", error) from error
 
 
 def _remove_quietly(name: str, above: int) -> None:
@@ -394,7 +394,7 @@ def _remove_quietly(name: str, above: int) -> None:
         shutil.rmtree(name, dir_fd=above)
 
 
-def _failed(what: str, error: OSError) -> StoreFailed:
+def _failure(what: str, error: OSError) -> StoreFailed:
     return StoreFailed(
         f"{what}: {error.strerror or error}",
         error,

@@ -34,7 +34,7 @@ What = Literal[
 Progress = Callable[[int, int], None]
 
 MAX_FINDINGS = 1000  # the others are counted
-_LONGEST = 1 << 20  # bytes of a line that is held in memory; of a longer one only the hashes are
+_LONGEST = 1 << 20  # bytes of a line in memory; of a longer one only the hashes are kept
 _PROGRESS = 64 << 20  # bytes between two calls of `progress`
 _CHECKED = record_types("checkpoint", "repair")
 
@@ -76,7 +76,7 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         return not self.findings
 
 
@@ -109,7 +109,7 @@ class _Verification:
         self._offset = 0  # of the next line
         self._records = self._foreign = self._more = 0
         self._expected_head = head
-        self._head_found = head is None
+        self._has_head = head is None
         # Each finding with the hashes by which a repair record may name its line.
         self._findings: list[tuple[Finding, set[str]]] = []
 
@@ -137,12 +137,12 @@ class _Verification:
             head = self._chain.head
             until = self._chain.follow(lines, index)
             if until > index:
-                self._check_followed(lines[index:until], head)
+                self._check_sequence(lines[index:until], head)
             if until < len(lines):
                 self._examine(lines[until])
             index = until + 1
 
-    def _check_followed(self, lines: Sequence[bytes], previous: str) -> None:
+    def _check_sequence(self, lines: Sequence[bytes], previous: str) -> None:
         """Check what a chain does not know in lines that follow each other."""
         expected = self._expected_head
         seq = self._chain.last - len(lines)
@@ -153,7 +153,7 @@ class _Verification:
             previous = line[-34:-2].decode()
             self._offset += len(line) + 1
             if expected is not None and seq == expected.seq:
-                self._head_found = previous == expected.hash
+                self._has_head = previous == expected.hash
         self._records += len(lines)
 
     def _examine(self, line: bytes) -> None:
@@ -162,26 +162,30 @@ class _Verification:
         start, tail = (line.start, line.tail) if isinstance(line, LongLine) else (line, line)
         stated, expected = stated_hash(tail), self._expected_head
         after = self._chain.last
-        found = self._chain.examine(line)
-        if found.accepted and not stated:
+        examination = self._chain.examine(line)
+        if examination.accepted and not stated:
             if NUMBER.match(start):  # our own, without its hash
                 self._find("altered", "the line does not agree with its hash", line, after)
             else:
                 self._records += 1
                 self._foreign += 1
-        elif found.accepted:
+        elif examination.accepted:
             self._records += 1
-            self._check_record(found.records[-1] if found.records else None, found.previous, after)
+            self._check_record(
+                examination.records[-1] if examination.records else None,
+                examination.previous,
+                after,
+            )
             if expected is not None and self._chain.last == expected.seq:
-                self._head_found = stated == expected.hash
+                self._has_head = stated == expected.hash
         elif expected is not None and stated == expected.hash:
-            self._head_found = True  # it is there; that it was altered is another finding
-        if found.problem == "altered":
+            self._has_head = True  # it is there; that it was altered is another finding
+        if examination.problem == "altered":
             self._find("altered", "the line does not agree with its hash", line, after)
-        elif found.problem == "unreadable":
+        elif examination.problem == "unreadable":
             self._find("unreadable", f"a line of {size} bytes is not a record", line, after)
-        elif found.problem and found.broken is not None:
-            self._find(found.problem, found.broken.why, line, after)
+        elif examination.problem and examination.broken is not None:
+            self._find(examination.problem, examination.broken.why, line, after)
         self._offset += size + 1
 
     def _check_record(self, record: Record | None, previous: str, after: int | None = None) -> None:
@@ -213,7 +217,7 @@ class _Verification:
 
     def _report(self) -> Report:
         chain, expected = self._chain, self._expected_head
-        if expected is not None and not self._head_found:
+        if expected is not None and not self._has_head:
             if chain.last < expected.seq:
                 detail = f"the log ends with record {chain.last}, before record {expected.seq}"
             else:
