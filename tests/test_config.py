@@ -62,7 +62,7 @@ def test_all_the_settings_of_m9_can_be_set_in_the_file(file: Path):
     write(
         file,
         "provider: anthropic\nmodel: claude-x\nmax_tokens: 4096\ntemperature: 1\n"
-        f"request_timeout: 30\napi_key: {KEY}\nlimits:\n  steps: 5\n  money: 0.25\n",
+        f"request_timeout: 30\napi_key: {KEY}\nlimits:\n  max_steps: 5\n  max_cost: 0.25\n",
     )
     settings = load_settings({}, NOWHERE, file).settings
     assert settings == Settings(
@@ -72,7 +72,7 @@ def test_all_the_settings_of_m9_can_be_set_in_the_file(file: Path):
         temperature=1.0,
         request_timeout=30.0,
         api_key=KEY,
-        limits=LimitSettings(steps=5, money=0.25),
+        limits=LimitSettings(max_steps=5, max_cost=0.25),
     )
     assert (settings.name, settings.vendor) == ("anthropic/claude-x", "anthropic")
 
@@ -141,18 +141,26 @@ def test_provider_and_model_make_one_name(file, text, flags, name):
         ("model: x\n\tmode: ask\n", "FILE:2: this is not YAML", "Correct that line"),
         ("a\x00b", "FILE:1: this is not YAML", "Correct that line"),
         ("model: x\nmodell: y\n", "FILE:2: there is no setting `modell`", "Did you mean `model`?"),
-        ("limits:\n  step: 5\n", "FILE:2: there is no setting `limits.step`", "`limits.steps`"),
+        (
+            "limits:\n  max_step: 5\n",
+            "FILE:2: there is no setting `limits.max_step`",
+            "`limits.max_steps`",
+        ),
         ("zzz: 1\n", "FILE:1: there is no setting `zzz`", "There are: provider, model"),
         ("? [a, b]\n: c\n", "FILE:1: there is no setting `…`", "There are: "),
         ("model: x\nmodel: y\n", "FILE:2: `model` is set twice", "Keep one"),
         ("max_tokens: many\n", "FILE:1: `max_tokens` should be a whole number, not text", "plain"),
         ("max_tokens: -1\n", "FILE:1: `max_tokens` should be a whole number of at least 0", ""),
         ("temperature: 3\n", "FILE:1: `temperature` should be a number of at most 2.0", ""),
-        ("limits:\n\n  money: 0\n", "FILE:3: `limits.money` should be a number above 0.0", ""),
+        (
+            "limits:\n\n  max_cost: 0\n",
+            "FILE:3: `limits.max_cost` should be a number above 0.0",
+            "",
+        ),
         ("mode: yolo\n", "FILE:1: `mode` has a value", "Choose one of plan, ask, edits, auto."),
         ("model: 5\n", "FILE:1: `model` should be text, not a whole number", "needs quotes"),
         ("model: [a]\n", "FILE:1: `model` should be text, not a list", ""),
-        ("limits: 5\n", "FILE:1: `limits` has to hold `key: value` lines", "steps: 50"),
+        ("limits: 5\n", "FILE:1: `limits` has to hold `key: value` lines", "max_steps: 50"),
         ("- a\n", "FILE:1: the file has to hold `key: value` lines", "For example"),
         ("base_url: here\n", "file FILE:1: the base URL has to begin", "http://127.0.0.1"),
         ("api_key: a b\n", "file FILE:1: the API key has characters", "Copy the key again"),
@@ -178,7 +186,10 @@ def test_a_key_of_the_wrong_type_is_not_repeated_in_the_error(file: Path):
     [
         ({"BRIDLE_TEMPERATURE": "hot"}, "BRIDLE_TEMPERATURE: `temperature` should be a number"),
         ({"BRIDLE_MODE": "yolo"}, "BRIDLE_MODE: `mode` has a value"),
-        ({"BRIDLE_MAX_STEPS": "0"}, "BRIDLE_MAX_STEPS: `limits.steps` should be a whole number"),
+        (
+            {"BRIDLE_MAX_STEPS": "0"},
+            "BRIDLE_MAX_STEPS: `limits.max_steps` should be a whole number",
+        ),
         ({"BRIDLE_MODEL": "a\udcff"}, "BRIDLE_MODEL: `model` has characters that cannot be shown"),
         ({"BRIDLE_CONFIG": "/nonexistent/c.yaml"}, "/nonexistent/c.yaml: there is no such file"),
     ],
@@ -192,7 +203,7 @@ def test_a_mistake_in_the_environment_names_the_variable(environ, message):
 
 def test_a_mistake_in_a_flag_names_the_flag():
     with pytest.raises(ConfigError, match=r"^--max-steps should be a whole number of at least 1$"):
-        load_settings({"limits.steps": 0}, NOWHERE)
+        load_settings({"limits.max_steps": 0}, NOWHERE)
     with pytest.raises(ConfigError, match=r"there is no setting `limits\.step`"):
         load_settings({"limits.step": 1}, NOWHERE)
 
@@ -288,7 +299,11 @@ def test_yaml_is_imported_only_for_a_file_and_a_place_needs_no_msgspec():
         ("redact: abc\n", "FILE:1: `redact` should be a list, not text", "one pattern a line"),
         (f"redact: [{'a' * 1001}]\n", "FILE:1: the pattern is too long", "several"),
         ("redact_tokens: 3\n", "FILE:1: `redact_tokens` should be true or false", "true or false"),
-        ("limits:\n  day_money: 0\n", "FILE:2: `limits.day_money` should be a number above", ""),
+        (
+            "limits:\n  max_day_cost: 0\n",
+            "FILE:2: `limits.max_day_cost` should be a number above",
+            "",
+        ),
     ],
 )
 def test_what_cannot_be_kept_out_or_limited_is_named_with_its_line(file, text, message, hint):
@@ -305,13 +320,15 @@ def test_a_sane_pattern_is_taken_as_it_is(file, pattern):
 
 
 def test_limits_that_last_can_be_set_everywhere(file: Path):
-    write(file, "limits:\n  session_tokens: 5\n  day_tokens: 7\nredact_tokens: false\n")
-    environ = NOWHERE | {"BRIDLE_MAX_DAY_TOKENS": "8", "BRIDLE_MAX_SESSION_MONEY": "1.5"}
-    loaded = load_settings({"limits.day_money": 2.5}, environ, file)
+    write(file, "limits:\n  max_session_tokens: 5\n  max_day_tokens: 7\nredact_tokens: false\n")
+    environ = NOWHERE | {"BRIDLE_MAX_DAY_TOKENS": "8", "BRIDLE_MAX_SESSION_COST": "1.5"}
+    loaded = load_settings({"limits.max_day_cost": 2.5}, environ, file)
     assert loaded.settings == Settings(
-        limits=LimitSettings(session_tokens=5, session_money=1.5, day_tokens=8, day_money=2.5),
+        limits=LimitSettings(
+            max_session_tokens=5, max_session_cost=1.5, max_day_tokens=8, max_day_cost=2.5
+        ),
         redact_tokens=False,
     )
-    assert loaded.origins["limits.day_money"] == "flag --max-day-money"
+    assert loaded.origins["limits.max_day_cost"] == "flag --max-day-cost"
     tokens = load_settings({}, NOWHERE | {"BRIDLE_REDACT_TOKENS": "false"}).settings.redact_tokens
     assert tokens is False

@@ -31,7 +31,7 @@ async def open_client(url: str, tool: stopwatch.Tool) -> stopwatch.Opened:
         bridle.provider(name, api_key="k", base_url=base_url),
         tools=[bridle.tool(read_only=not effects)(tool)],
         mode="auto" if effects else "ask",
-        limits=bridle.Limits(steps=1000),
+        limits=bridle.Limits(max_steps=1000),
         workspace=os.environ["BENCH_WORKSPACE"],
         state=os.environ["BENCH_STATE"],
     )

@@ -320,6 +320,19 @@ class SettingsChanged(StateTrace, frozen=True, tag="TraceEvent"):
         return self.text("model")
 
 
+_LIMIT_NAMES = {
+    "steps": "max_steps",
+    "tool_calls": "max_tool_calls",
+    "seconds": "max_seconds",
+    "tokens": "max_turn_tokens",
+    "money": "max_cost",
+    "session_tokens": "max_session_tokens",
+    "session_money": "max_session_cost",
+    "day_tokens": "max_day_tokens",
+    "day_money": "max_day_cost",
+}
+
+
 class LimitsNarrowed(StateTrace, frozen=True, tag="TraceEvent"):
     """Somebody (`by`) gave the session narrower limits, from its next turn on."""
 
@@ -330,8 +343,11 @@ class LimitsNarrowed(StateTrace, frozen=True, tag="TraceEvent"):
 
     @property
     def limits(self) -> Any:
-        """The limits, by name."""
-        return self.detail.get("limits") if isinstance(self.detail, dict) else None
+        """The limits, by name. Logs of earlier versions have other names for them."""
+        limits = self.detail.get("limits") if isinstance(self.detail, dict) else None
+        if not isinstance(limits, dict):
+            return limits
+        return {_LIMIT_NAMES.get(name, name): value for name, value in limits.items()}
 
 
 STATE_TRACES: dict[str, type[StateTrace]] = {

@@ -296,6 +296,6 @@ def test_a_limit_of_money_ends_what_an_agent_does_that_does_not_say_what_it_cost
             found = [await session.wait(await session.send("go")) for _ in range(2)]
             return [(one.reason, one.metrics.tokens) for one in found]
 
-    assert run(story(Limits(session_money=1.0))) == [("budget", 50), ("budget", 0)]
-    assert run(story(Limits(money=1.0))) == [("budget", 50), ("budget", 50)]
-    assert run(story(Limits(session_tokens=1000))) == [("done", 50), ("done", 50)]
+    assert run(story(Limits(max_session_cost=1.0))) == [("budget", 50), ("budget", 0)]
+    assert run(story(Limits(max_cost=1.0))) == [("budget", 50), ("budget", 50)]
+    assert run(story(Limits(max_session_tokens=1000))) == [("done", 50), ("done", 50)]

@@ -222,7 +222,7 @@ def test_a_service_that_stays_busy_fails_the_turn_with_the_friendly_sentence_P6(
 
 def test_a_budget_of_steps_ends_it(tmp_path):
     async def work():
-        options = {"approver": Person(), "limits": Limits(steps=2)}
+        options = {"approver": Person(), "limits": Limits(max_steps=2)}
         async with engine_with(lambda body: runs("true"), tmp_path, **options) as (engine, server):
             _, result = await told(engine, "go")
             assert len(server.requests) == 2

@@ -246,7 +246,7 @@ def test_a_turn_that_fails_is_an_error_for_a_person_and_a_limit_is_no_error(tmp_
     assert ended["error"]["code"] == -32603
     assert ended["error"]["data"]["hint"]
     loops = [call("read", path=str(number)) for number in range(9)]
-    limited = Hosting(tmp_path, *loops, limits=Limits(steps=2))
+    limited = Hosting(tmp_path, *loops, limits=Limits(max_steps=2))
     wire, ended = run(story(limited))
     assert ended["result"]["stopReason"] == "max_turn_requests"
     assert "[stopped: " in wire.said()

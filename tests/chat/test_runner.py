@@ -185,7 +185,7 @@ def test_T4_the_time_of_a_turn_is_over_with_a_timeout_error_that_says_what_was_d
                 scripted(
                     call("add_task", title="Buy milk"), call("complete_task", task_id=1), "ok"
                 ),
-                limits=RunLimits(seconds=20.0),
+                limits=RunLimits(max_seconds=20.0),
             )
             running = asyncio.ensure_future(chat.run("add milk and do it"))
             await noted.held.wait()
@@ -211,7 +211,9 @@ def test_T4_the_time_of_a_turn_is_over_with_a_timeout_error_that_says_what_was_d
 def test_T4_a_slow_model_changes_nothing_and_that_is_said(database):
     async def told():
         async with chatting(database) as chat:
-            await chat.use(scripted({"text": "hello", "delay": 40}), limits=RunLimits(seconds=0.1))
+            await chat.use(
+                scripted({"text": "hello", "delay": 40}), limits=RunLimits(max_seconds=0.1)
+            )
             with pytest.raises(TimeoutError, match=r"Nothing was changed\. Please try again\."):
                 await chat.run("hm")
 
@@ -220,7 +222,7 @@ def test_T4_a_slow_model_changes_nothing_and_that_is_said(database):
 
 def test_T4_the_limits_are_those_of_the_contract():
     limits = RunLimits()
-    assert (limits.tool_calls, limits.seconds, limits.message) == (10, 30.0, 10_000)
+    assert (limits.max_tool_calls, limits.max_seconds, limits.message) == (10, 30.0, 10_000)
 
 
 @on_sqlite

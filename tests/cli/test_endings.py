@@ -36,7 +36,7 @@ def test_what_a_repaired_answer_cost_is_counted_with_it(bridle: Program, second:
     ("flags", "said"),
     [
         (["--max-steps", "1"], "the limit of 1 step is reached"),
-        (["--max-tokens-total", "9000"], "the limit of 9,000 tokens leaves no room"),
+        (["--max-turn-tokens", "9000"], "the limit of 9,000 tokens leaves no room"),
         (["--max-cost", "9"], "the limit of $9.00 leaves no room"),
     ],
 )
@@ -67,7 +67,7 @@ def test_tool_calls_of_a_repair_count_too(bridle: Program):
     ("flags", "said"),
     [
         (["--max-cost", "0.01"], "Give the model a price in the configuration"),
-        (["--max-tokens-total", "5"], "Raise the limit: it has no room for a single step."),
+        (["--max-turn-tokens", "5"], "Raise the limit: it has no room for a single step."),
     ],
 )
 def test_a_limit_that_allows_nothing_is_not_gone_on_from(bridle: Program, flags, said: str):

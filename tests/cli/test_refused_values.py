@@ -23,7 +23,7 @@ def test_an_option_that_a_pretended_model_would_ignore_is_refused(name: str):
 def test_a_limit_that_is_no_number_is_refused(bridle: Program, value: str):
     model = bridle.script("ok")
     flag = bridle.run("run", "hi", "--max-cost", value, "-m", model)
-    setting = bridle.run("run", "hi", "-m", model, BRIDLE_MAX_DAY_MONEY=value)
+    setting = bridle.run("run", "hi", "-m", model, BRIDLE_MAX_DAY_COST=value)
     assert (flag.returncode, setting.returncode, bridle.logs()) == (2, 2, [])
 
 

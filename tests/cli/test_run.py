@@ -130,7 +130,7 @@ def test_answers_can_come_from_a_pipe_and_silence_is_no(bridle: Program):
     [
         (["--max-steps", "2"], "the limit of 2 steps is reached"),
         (["--max-tool-calls", "1"], "the limit of 1 tool call is reached"),
-        (["--max-tokens-total", "5"], "the limit of 5 tokens leaves no room"),
+        (["--max-turn-tokens", "5"], "the limit of 5 tokens leaves no room"),
         (["--max-cost", "0.01"], "the price of scripted is unknown"),
     ],
 )

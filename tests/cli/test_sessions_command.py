@@ -105,7 +105,9 @@ def test_config_show_says_where_each_value_came_from(bridle: Program):
     """(M9)"""
     file = bridle.home / ".config" / "bridle" / "config.yaml"
     file.parent.mkdir(parents=True)
-    file.write_text("model: anthropic/x\nlimits:\n  steps: 5\napi_key: abcdefghijklmnopqrstuv\n")
+    file.write_text(
+        "model: anthropic/x\nlimits:\n  max_steps: 5\napi_key: abcdefghijklmnopqrstuv\n"
+    )
     file.chmod(0o600)
     assert bridle.run("config", "path").stdout == f"{file}\n"
     done = bridle.run("config", "show", "--json", BRIDLE_MODE="plan")
@@ -113,7 +115,7 @@ def test_config_show_says_where_each_value_came_from(bridle: Program):
     shown = json.loads(done.stdout)
     assert shown["file"] == str(file)
     assert shown["settings"]["model"] == {"value": "anthropic/x", "from": f"file {file}:1"}
-    assert shown["settings"]["limits.steps"] == {"value": 5, "from": f"file {file}:3"}
+    assert shown["settings"]["limits.max_steps"] == {"value": 5, "from": f"file {file}:3"}
     assert shown["settings"]["api_key"] == {"value": "abc…stuv", "from": f"file {file}:4"}
     assert shown["settings"]["mode"] == {"value": "plan", "from": "environment BRIDLE_MODE"}
     assert shown["settings"]["theme"] == {"value": "auto", "from": "default"}
@@ -166,10 +168,10 @@ def test_doctor_and_the_choice_agree_about_a_key_without_a_model(bridle: Program
 def test_the_limit_that_holds_by_default_is_shown(bridle: Program):
     done = bridle.run("config", "show", "--json")
     shown = json.loads(done.stdout)["settings"]
-    assert shown["limits.steps"] == {"value": 200, "from": "default"}
-    assert shown["limits.money"] == {"value": None, "from": "default"}
+    assert shown["limits.max_steps"] == {"value": 200, "from": "default"}
+    assert shown["limits.max_cost"] == {"value": None, "from": "default"}
     done = bridle.run("config", "show", "--json", BRIDLE_MAX_STEPS="7")
-    assert json.loads(done.stdout)["settings"]["limits.steps"]["value"] == 7
+    assert json.loads(done.stdout)["settings"]["limits.max_steps"]["value"] == 7
 
 
 def test_doctor_prefers_what_was_named(bridle: Program):

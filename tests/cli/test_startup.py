@@ -85,4 +85,4 @@ def test_a_missing_prompt_is_said_before_anything_is_loaded(bridle: Program):
 def test_what_is_said_twice_to_save_an_import_is_the_same():
     assert options.MODES == policy.MODES
     assert settings.Durability == store.Durability
-    assert config.DEFAULTS["limits.steps"] == Limits().steps
+    assert config.DEFAULTS["limits.max_steps"] == Limits().max_steps

@@ -79,7 +79,7 @@ def test_what_the_half_used_is_counted():
 
 
 def test_a_budget_holds_over_the_tries():
-    limits = Limits(tokens=4000)
+    limits = Limits(max_turn_tokens=4000)
     engine, session, result, _ = run(
         told(trying([{"text": "x " * 3000, "cut": True}] * 9), limits=limits)
     )
@@ -128,7 +128,7 @@ def test_the_time_limit_of_the_turn_ends_the_wait(first):
     """(M6) Before anything of the reply has come, and in the middle of it."""
     policy = RetryPolicy(base=200.0, longest=200.0)
     provider = Retrying(Scripted([first, "never"]), policy)
-    _, _, result, _ = run(told(provider, limits=Limits(seconds=0.2)))
+    _, _, result, _ = run(told(provider, limits=Limits(max_seconds=0.2)))
     assert (result.reason, result.text) == ("timeout", "")
 
 

@@ -45,14 +45,14 @@ async def limited(script, limits, info=None):
 
 
 def test_steps():
-    model, result, _ = run(limited([call("look")], Limits(steps=3)))
+    model, result, _ = run(limited([call("look")], Limits(max_steps=3)))
     assert (result.reason, result.detail) == ("budget", "the limit of 3 steps is reached")
     assert len(model.requests) == 3
 
 
 def test_tool_calls_beyond_the_limit_are_answered_and_not_run():
     asked = calls(*(("look", {"n": n}) for n in range(3)))
-    _, result, said = run(limited([asked], Limits(tool_calls=2)))
+    _, result, said = run(limited([asked], Limits(max_tool_calls=2)))
     assert (result.reason, result.detail) == ("budget", "the limit of 2 tool calls is reached")
     refused = "not run: the limit of tool calls is reached"
     assert sorted(said) == [
@@ -63,13 +63,13 @@ def test_tool_calls_beyond_the_limit_are_answered_and_not_run():
 
 
 def test_exactly_as_many_tool_calls_as_allowed_may_still_be_answered():
-    model, result, _ = run(limited([call("look"), call("look"), "ok"], Limits(tool_calls=2)))
+    model, result, _ = run(limited([call("look"), call("look"), "ok"], Limits(max_tool_calls=2)))
     assert (result.reason, result.text, len(model.requests)) == ("done", "ok", 3)
 
 
 def test_tokens():
     script = [with_use(call("look"), 400, 100)]
-    model, result, _ = run(limited(script, Limits(tokens=3000)))
+    model, result, _ = run(limited(script, Limits(max_turn_tokens=3000)))
     assert result.reason == "budget"
     said = "the limit of 3,000 tokens leaves no room for another step: 2,000 are used, and it would"
     assert result.detail.startswith(f"{said} read about ")
@@ -79,14 +79,14 @@ def test_tokens():
 
 def test_tokens_of_a_server_that_does_not_count_are_estimated():
     """No figures are not zero tokens: the turn ends all the same."""
-    model, result, _ = run(limited([call("look")], Limits(tokens=2000)))
+    model, result, _ = run(limited([call("look")], Limits(max_turn_tokens=2000)))
     assert result.reason == "budget"
     assert len(model.requests) < 20
 
 
 def test_money():
     script = [with_use(call("look"), 1000, 1000)]
-    limits = Limits(money=0.0155)
+    limits = Limits(max_cost=0.0155)
     model, result, _ = run(limited(script, limits, PRICED))
     assert result.reason == "budget"
     said = "the limit of $0.015 leaves no room for another step: $0.012 is spent"
@@ -97,7 +97,7 @@ def test_money():
 
 def test_money_without_a_price_is_refused_with_what_to_do():
     info = ProviderInfo("scripted", "unheard-of")
-    model, result, _ = run(limited(["ok"], Limits(money=1.0), info))
+    model, result, _ = run(limited(["ok"], Limits(max_cost=1.0), info))
     assert result.reason == "budget"
     said = "the price of unheard-of is unknown, so a limit of $1.00 cannot be kept"
     assert result.detail == said
@@ -106,7 +106,7 @@ def test_money_without_a_price_is_refused_with_what_to_do():
 
 def test_seconds_is_a_timeout():
     async def story():
-        async with make_engine([{"delay": 30.0}], limits=Limits(seconds=0.05)) as engine:
+        async with make_engine([{"delay": 30.0}], limits=Limits(max_seconds=0.05)) as engine:
             return await engine.run("go")
 
     assert run(story()).reason == "timeout"
@@ -114,23 +114,23 @@ def test_seconds_is_a_timeout():
 
 def test_what_the_model_may_write_is_cut_to_what_is_left():
     config = RequestConfig(max_tokens=3000)
-    budget = Budget(Limits(tokens=10_000), PRICED)
+    budget = Budget(Limits(max_turn_tokens=10_000), PRICED)
     assert reserved(budget, 1000, config) is config
     budget.spend(Usage(1000, 3000), None)
     assert reserved(budget, 500, config).max_tokens == 1500
     budget.spend(Usage(4500, 500), None)
     with pytest.raises(BudgetReached, match="9,000 are used"):
         reserved(budget, 0, config)
-    budget = Budget(Limits(money=0.01), PRICED)
+    budget = Budget(Limits(max_cost=0.01), PRICED)
     assert reserved(budget, 2000, config).max_tokens == 1500
     with pytest.raises(BudgetReached, match=r"\$0.00 is spent"):
-        reserved(Budget(Limits(money=0.01), PRICED), 4000, config)
+        reserved(Budget(Limits(max_cost=0.01), PRICED), 4000, config)
 
 
 def test_a_limit_that_can_pay_for_a_whole_reply_changes_nothing():
     """Neither up nor down: what is sent is what is reserved, and not the model's maximum."""
     info = ProviderInfo("scripted", "m", max_output=128_000, price=Price(1.0, 5.0))
-    budget, config = Budget(Limits(money=2.0), info, who="s"), RequestConfig()
+    budget, config = Budget(Limits(max_cost=2.0), info, who="s"), RequestConfig()
     assert reserved(budget, 1000, config) is config
     assert budget.reserved == (33_000, (1000 * 1.0 + 32_000 * 5.0) / 1_000_000)
 
@@ -140,7 +140,7 @@ def test_a_shorter_reply_is_said_once_a_turn():
 
     async def story():
         model = Scripted(script, info=ProviderInfo("scripted", "m", max_output=9000))
-        async with make_engine(model, look, limits=Limits(tokens=5000)) as engine:
+        async with make_engine(model, look, limits=Limits(max_turn_tokens=5000)) as engine:
             session = await engine.session()
             result = await session.wait(await session.send("go"))
             return result, events(engine, session.id, TraceEvent), model.requests
@@ -154,7 +154,7 @@ def test_a_shorter_reply_is_said_once_a_turn():
 
 def test_without_limits_the_settings_are_left_alone():
     config = RequestConfig(max_tokens=7)
-    assert reserved(Budget(Limits(steps=0), PRICED), 10**9, config) is config
+    assert reserved(Budget(Limits(max_steps=0), PRICED), 10**9, config) is config
 
 
 class Spending:
@@ -177,7 +177,7 @@ class Spending:
 @given(st.data(), st.integers(1, 20_000), st.floats(0.0001, 0.1), st.booleans())
 def test_no_limit_is_ever_exceeded(data, tokens, money, both):
     """For every way to spend that keeps to max_tokens."""
-    limits = Limits(tokens=tokens, money=money if both else 0.0, steps=50)
+    limits = Limits(max_turn_tokens=tokens, max_cost=money if both else 0.0, max_steps=50)
     budget = Budget(limits, PRICED)
     model = Spending(data, budget)
     used, cost = 0, 0.0

@@ -34,7 +34,7 @@ def test_an_agent_hands_a_task_to_itself_where_there_is_no_model_beside_it():
         session.emit(UsageReported(Usage(10, 10), "m", 0.25))
         return AgentResponse(f"did {prompt}")
 
-    engine, parent, result, agent = run(play(act, limits=Limits(money=1.0)))
+    engine, parent, result, agent = run(play(act, limits=Limits(max_cost=1.0)))
     (child,) = children_of(engine, parent)
     assert (result.reason, result.text, result.metrics.cost) == ("done", "did below", 0.25)
     assert rooms == [1.0, 0.5, 0.75]  # the child may spend half of what was left
@@ -51,14 +51,14 @@ def test_a_child_that_spends_more_than_its_part_is_ended():
         session.emit(UsageReported(Usage(10, 10), "m", 0.25))
         return AgentResponse("never heard")
 
-    engine, parent, result, _ = run(play(act, limits=Limits(money=1.0)))
+    engine, parent, result, _ = run(play(act, limits=Limits(max_cost=1.0)))
     assert list(ends_of(engine, parent).values()) == ["budget"]
     assert result.text == "The task reached a limit before it was done"
 
 
 def test_agents_side_by_side_are_ended_by_what_they_use_together():
-    above = Budget(Limits(steps=3), ProviderInfo("m"), who="p")
-    one, two = (Budget(Limits(steps=3), ProviderInfo("m"), who=who) for who in ("a", "b"))
+    above = Budget(Limits(max_steps=3), ProviderInfo("m"), who="p")
+    one, two = (Budget(Limits(max_steps=3), ProviderInfo("m"), who=who) for who in ("a", "b"))
     for child in (one, two):
         child.begin_below(above, shares=True)
     one.add_steps(2)

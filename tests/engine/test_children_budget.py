@@ -72,12 +72,12 @@ node = st.recursive(
 root = st.lists(st.lists(node, min_size=2, max_size=4), min_size=1, max_size=2)
 limits = st.builds(
     Limits,
-    steps=st.sampled_from((0, 3, 7, 20)),
-    tool_calls=st.sampled_from((0, 2, 5)),
-    tokens=st.sampled_from((0, 900, 4000, 9000, 30_000)),
-    money=st.sampled_from((0.0, 0.002, 0.02, 0.06)),
-    session_tokens=st.sampled_from((0, 4000, 12_000)),
-    session_money=st.sampled_from((0.0, 0.008, 0.03)),
+    max_steps=st.sampled_from((0, 3, 7, 20)),
+    max_tool_calls=st.sampled_from((0, 2, 5)),
+    max_turn_tokens=st.sampled_from((0, 900, 4000, 9000, 30_000)),
+    max_cost=st.sampled_from((0.0, 0.002, 0.02, 0.06)),
+    max_session_tokens=st.sampled_from((0, 4000, 12_000)),
+    max_session_cost=st.sampled_from((0.0, 0.008, 0.03)),
 )
 
 
@@ -113,11 +113,11 @@ def test_no_tree_of_sessions_uses_more_than_the_limits_of_its_root(nodes, found,
             return result.metrics, used(engine, session.id)
 
     metrics, (steps, calls, tokens, money) = run(story())
-    assert not found.steps or steps <= found.steps
-    assert not found.tool_calls or calls <= found.tool_calls
-    for limit in filter(None, (found.tokens, found.session_tokens)):
+    assert not found.max_steps or steps <= found.max_steps
+    assert not found.max_tool_calls or calls <= found.max_tool_calls
+    for limit in filter(None, (found.max_turn_tokens, found.max_session_tokens)):
         assert tokens <= limit
-    for limit in filter(None, (found.money, found.session_money)):
+    for limit in filter(None, (found.max_cost, found.max_session_cost)):
         assert money <= limit + 1e-12
     assert (metrics.tokens, metrics.invocations, metrics.tool_calls) == (tokens, steps, calls)
     assert abs(metrics.cost - money) < 1e-9
@@ -126,7 +126,9 @@ def test_no_tree_of_sessions_uses_more_than_the_limits_of_its_root(nodes, found,
 BIG = ProviderInfo("scripted", "m", max_output=128_000, price=Price(4.0, 20.0))
 
 
-@pytest.mark.parametrize("limits", [Limits(money=2.0), Limits(tokens=40_000), Limits(tokens=9000)])
+@pytest.mark.parametrize(
+    "limits", [Limits(max_cost=2.0), Limits(max_turn_tokens=40_000), Limits(max_turn_tokens=9000)]
+)
 def test_children_side_by_side_wait_for_what_others_have_only_set_aside(limits):
     """A reservation is not spent, and it is what is sent, not what the model can write."""
 
@@ -150,15 +152,15 @@ def test_children_side_by_side_wait_for_what_others_have_only_set_aside(limits):
 
     result, below, cut, (_, _, tokens, money) = run(story())
     assert (result.reason, below) == ("done", [["done"]] * 4)
-    assert tokens == result.metrics.tokens <= (limits.tokens or tokens)
+    assert tokens == result.metrics.tokens <= (limits.max_turn_tokens or tokens)
     assert money <= 0.1
     # a whole reply has 32,000 tokens: it is made shorter only if the limit itself is too small
-    assert bool(cut) == (limits.tokens == 9000)
+    assert bool(cut) == (limits.max_turn_tokens == 9000)
 
 
 def test_a_child_that_waits_for_others_can_be_interrupted():
     async def story():
-        limits = Limits(tokens=9000)
+        limits = Limits(max_turn_tokens=9000)
         slow = {"text": "slow", "delay": 600.0}
         cast = Cast(go=[tasks(("a", {}), ("b", {}))], a=[slow], b=[slow])
         async with family_engine(cast, info=BIG, limits=limits) as engine:
@@ -183,10 +185,10 @@ def test_a_child_that_waits_for_others_can_be_interrupted():
 
 def test_what_an_ancestor_has_set_aside_for_itself_is_not_waited_for():
     """It is free only when the ancestor has ended, which waits for its child."""
-    root = Budget(Limits(tokens=10_000), PRICED, who="r")
-    agent = Budget(Limits(tokens=10_000), PRICED, who="a")
+    root = Budget(Limits(max_turn_tokens=10_000), PRICED, who="r")
+    agent = Budget(Limits(max_turn_tokens=10_000), PRICED, who="a")
     agent.begin_below(root, shares=True)
-    child = Budget(Limits(tokens=10_000), PRICED, who="c")
+    child = Budget(Limits(max_turn_tokens=10_000), PRICED, who="c")
     child.begin_below(agent, shares=False)
     config = run(child.reserve(RequestConfig(), 100))
     assert config == RequestConfig()
@@ -199,14 +201,16 @@ def test_what_an_ancestor_has_set_aside_for_itself_is_not_waited_for():
 
 
 def test_a_child_has_what_was_asked_for_and_never_more_than_is_left():
-    budget = Budget(Limits(steps=10, tokens=1000, money=0.5, tool_calls=4), PRICED)
+    budget = Budget(
+        Limits(max_steps=10, max_turn_tokens=1000, max_cost=0.5, max_tool_calls=4), PRICED
+    )
     run(budget.reserve(RequestConfig(50), 100))
     budget.spend(Usage(100, 50), 0.1)
     mine = child_limits(budget, Task("a", money=9.0, steps=3, seconds=9.0), 5.0, shares=False)
-    assert (mine.steps, mine.tool_calls, mine.tokens) == (3, 4, 850)
-    assert (mine.money, mine.seconds) == (0.4, 5.0)
+    assert (mine.max_steps, mine.max_tool_calls, mine.max_turn_tokens) == (3, 4, 850)
+    assert (mine.max_cost, mine.max_seconds) == (0.4, 5.0)
     theirs = child_limits(budget, Task("a"), None, shares=True)  # an agent that spends unasked
-    assert (theirs.tokens, theirs.money, theirs.seconds) == (425, 0.2, 0.0)
+    assert (theirs.max_turn_tokens, theirs.max_cost, theirs.max_seconds) == (425, 0.2, 0.0)
 
 
 def test_arguments_bound_a_child_and_how_it_ended_is_told():
@@ -230,7 +234,7 @@ def test_arguments_bound_a_child_and_how_it_ended_is_told():
 def test_a_task_that_nothing_is_left_for_is_refused():
     async def story():
         cast = Cast(go=[task("a"), "never"])
-        async with family_engine(cast, look, limits=Limits(steps=1)) as engine:
+        async with family_engine(cast, look, limits=Limits(max_steps=1)) as engine:
             session = await engine.session()
             result = await session.wait(await session.send("go"))
             return result.reason, children_of(engine, session.id), results(engine, session.id)
@@ -240,8 +244,8 @@ def test_a_task_that_nothing_is_left_for_is_refused():
 
 
 def test_what_an_agent_may_spend_unasked_is_set_aside_above_until_it_has_ended():
-    above = Budget(Limits(money=1.0), PRICED, who="p")
-    child = Budget(Limits(money=0.4), PRICED, who="c")
+    above = Budget(Limits(max_cost=1.0), PRICED, who="p")
+    child = Budget(Limits(max_cost=0.4), PRICED, who="c")
     child.begin_below(above, shares=True)
     assert above.reserved == (0, 0.4)
     child.spend(Usage(10, 10), 0.1)
@@ -252,8 +256,8 @@ def test_what_an_agent_may_spend_unasked_is_set_aside_above_until_it_has_ended()
 
 
 def test_an_unknown_price_below_ends_a_tree_that_has_a_limit_of_money():
-    above = Budget(Limits(money=1.0), PRICED, who="p")
-    child = Budget(Limits(money=0.5), PRICED, who="c")
+    above = Budget(Limits(max_cost=1.0), PRICED, who="p")
+    child = Budget(Limits(max_cost=0.5), PRICED, who="c")
     child.begin_below(above, shares=False)
     child.spend(Usage(10, 10), None, "strange")
     with pytest.raises(BudgetReached, match="what strange cost is unknown"):
@@ -275,7 +279,7 @@ def test_the_day_counts_what_a_child_used_once(tmp_path):
             info=PRICED,
             store=JsonlStore(tmp_path),
             day=day,
-            limits=Limits(day_tokens=100_000, day_money=1.0),
+            limits=Limits(max_day_tokens=100_000, max_day_cost=1.0),
         ) as engine:
             session = await engine.session()
             result = await session.wait(await session.send("go"))
@@ -301,7 +305,7 @@ def test_a_limit_of_the_day_stops_children_side_by_side(tmp_path):
             info=PRICED,
             store=JsonlStore(tmp_path),
             day=day,
-            limits=Limits(day_tokens=6_000),
+            limits=Limits(max_day_tokens=6_000),
         ) as engine:
             session = await engine.session()
             result = await session.wait(await session.send("go"))

@@ -142,7 +142,7 @@ def test_a_summary_that_the_budget_does_not_allow_is_not_written():
     small = Scripted(looking(0), info=ProviderInfo("small", "s", price=price))
     info = ProviderInfo("some", "m", context_window=4_000, max_output=1_000, price=Price(1.0, 1.0))
     model = Scripted(looking(6), info=info)
-    limits = Limits(money=0.5)
+    limits = Limits(max_cost=0.5)
     engine, session, result = run(one_turn(model, small=small, limits=limits))
     assert (result.text, asked(small)[1]) == ("done", [])
     assert [one.summary for one in events(engine, session.id, Compacted)].count(True) == 0
@@ -151,7 +151,7 @@ def test_a_summary_that_the_budget_does_not_allow_is_not_written():
 def test_a_summary_is_no_step_and_its_cost_counts():
     small = Scripted(looking(0), info=ProviderInfo("small", "s", price=Price(1.0, 1.0)))
     model = Scripted(looking(5), info=TINY)
-    _, _, result = run(one_turn(model, small=small, limits=Limits(steps=6)))
+    _, _, result = run(one_turn(model, small=small, limits=Limits(max_steps=6)))
     assert result.reason == "done"
     summaries = len(asked(small)[1])
     assert result.metrics.invocations == 6 + summaries + 1  # and a title

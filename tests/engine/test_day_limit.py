@@ -16,7 +16,7 @@ from bridle.usage import Price, Usage
 from rig import run
 
 PRICED = ProviderInfo("scripted", "m", max_output=1000, price=Price(1.0, 5.0))
-LIMITS = Limits(day_tokens=3000, day_money=0.01)
+LIMITS = Limits(max_day_tokens=3000, max_day_cost=0.01)
 
 
 def test_what_one_session_holds_or_has_used_another_cannot_use(tmp_path):
@@ -46,7 +46,7 @@ def test_what_one_session_holds_or_has_used_another_cannot_use(tmp_path):
 
 def test_a_title_is_not_written_where_there_is_no_room_for_it():
     small = Scripted([{"text": "A title", "usage": {"inputTokens": 90, "outputTokens": 3}}])
-    budget = Budget(Limits(tokens=300), PRICED, who="s")
+    budget = Budget(Limits(max_turn_tokens=300), PRICED, who="s")
 
     async def story():
         written = await write_title(small, "go", budget.beside(small.info, "title"))

@@ -129,7 +129,7 @@ def test_a_limit_that_ends_a_turn_is_an_error():
     """S4, A1: also max iterations."""
 
     async def story():
-        async with make_engine([call("look", n=1)] * 9, look, limits=Limits(steps=2)) as engine:
+        async with make_engine([call("look", n=1)] * 9, look, limits=Limits(max_steps=2)) as engine:
             heard = Heard()
             with pytest.raises(BudgetReached):
                 await Assistant(engine).send("go", callbacks=heard.callbacks())

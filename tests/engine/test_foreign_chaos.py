@@ -117,7 +117,9 @@ async def story(seed, store):
     chaos = Chaos(chance)
     agent = chaos.agent = Acting(chaos.act)
     undo = Ledger() if chance.random() < 0.5 else None
-    limits = Limits(tool_calls=chance.choice((0, 0, 2)), tokens=chance.choice((0, 0, 20)))
+    limits = Limits(
+        max_tool_calls=chance.choice((0, 0, 2)), max_turn_tokens=chance.choice((0, 0, 20))
+    )
 
     async def approver(asked):
         await asyncio.sleep(0)

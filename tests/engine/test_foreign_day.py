@@ -21,7 +21,7 @@ def test_what_an_agent_used_today_counts_and_another_turn_finds_the_day_used_up(
         return AgentResponse("ok")
 
     async def story():
-        limits, store = Limits(day_tokens=150), JsonlStore(tmp_path)
+        limits, store = Limits(max_day_tokens=150), JsonlStore(tmp_path)
         day = DayBudget(tmp_path)
         async with acting_engine(Acting(act), store=store, limits=limits, day=day) as engine:
             found = []

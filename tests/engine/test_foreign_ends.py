@@ -116,10 +116,10 @@ def test_replies_that_say_their_use_are_counted_where_nothing_else_is():
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
-        (Limits(tokens=20), "the limit of 20 tokens is reached: 30 are used"),
-        (Limits(money=0.25), "the limit of $0.25 is reached: $0.40 is spent"),
-        (Limits(session_tokens=30), "the limit of 30 tokens a session is reached: 30 are used"),
-        (Limits(session_money=0.3), "the limit of $0.30 a session is reached: $0.40 is spent"),
+        (Limits(max_turn_tokens=20), "the limit of 20 tokens is reached: 30 are used"),
+        (Limits(max_cost=0.25), "the limit of $0.25 is reached: $0.40 is spent"),
+        (Limits(max_session_tokens=30), "the limit of 30 tokens a session is reached: 30 are used"),
+        (Limits(max_session_cost=0.3), "the limit of $0.30 a session is reached: $0.40 is spent"),
     ],
 )
 def test_what_an_agent_uses_while_it_runs_counts_and_a_limit_ends_its_turn(limits, words):
@@ -146,7 +146,9 @@ def test_room_says_what_is_left():
         found.append(session.remaining)
         return AgentResponse("ok")
 
-    limits = Limits(steps=9, tool_calls=3, tokens=100, money=1.0, session_money=0.5)
+    limits = Limits(
+        max_steps=9, max_tool_calls=3, max_turn_tokens=100, max_cost=1.0, max_session_cost=0.5
+    )
     run(one_turn(Acting(act), limits=limits, rules=ALLOWS))
     seen = [(one.steps, one.tool_calls, one.tokens, one.money, one.deadline) for one in found]
     assert seen == [(9, 3, 100, 0.5, None), (8, 2, 85, 0.25, None)]
@@ -161,7 +163,7 @@ def test_beyond_the_limit_of_calls_none_is_permitted_and_the_turn_ends():
             await session.finish(f"c{number}", "done")
         return AgentResponse("ok")
 
-    engine, sid, result = run(one_turn(Acting(act), limits=Limits(tool_calls=1), rules=ALLOWS))
+    engine, sid, result = run(one_turn(Acting(act), limits=Limits(max_tool_calls=1), rules=ALLOWS))
     assert (result.reason, result.detail) == ("budget", "the limit of 1 tool call is reached")
     assert [bool(one) for one in permissions] == [True, False, False]
     assert permissions[1].stops
@@ -176,7 +178,7 @@ def test_the_limit_of_seconds_ends_an_agent(impatient):
         await asyncio.Event().wait()
 
     agent = Acting(act)
-    _, sid, result = run(one_turn(agent, limits=Limits(seconds=0.02)))
+    _, sid, result = run(one_turn(agent, limits=Limits(max_seconds=0.02)))
     assert (result.reason, agent.cancelled) == ("timeout", [sid])
 
 
@@ -344,7 +346,7 @@ def test_an_interrupt_while_a_limit_ends_the_agent_waits_for_that_end():
     async def story():
         nonlocal stopping
         stopping = asyncio.Event()
-        async with acting_engine(agent, limits=Limits(tokens=5)) as engine:
+        async with acting_engine(agent, limits=Limits(max_turn_tokens=5)) as engine:
             session = await engine.session()
             turn = await session.send("go")
             await stopping.wait()

@@ -30,19 +30,19 @@ SAID = "the limit of $1.00 a session is reached: $1.20 is spent"
 
 
 def test_a_spent_session_starts_no_agent_and_the_turn_that_spends_the_last_ends_as_budget():
-    ends, started = run(turns(4, Limits(session_money=1.0)))
+    ends, started = run(turns(4, Limits(max_session_cost=1.0)))
     none = ("budget", "", SAID)
     assert ends == [("done", "said", ""), ("budget", "said", SAID), none, none]
     assert started == 2
 
 
 def test_tokens_of_a_session_that_are_used_start_no_agent():
-    ends, started = run(turns(3, Limits(session_tokens=100), cost=0, tokens=60))
+    ends, started = run(turns(3, Limits(max_session_tokens=100), cost=0, tokens=60))
     assert ([one[0] for one in ends], started) == (["done", "budget", "budget"], 2)
 
 
 def test_what_a_turn_cost_in_the_end_reaches_its_limit_and_its_answer_is_kept():
-    ends, started = run(turns(2, Limits(money=0.5)))
+    ends, started = run(turns(2, Limits(max_cost=0.5)))
     end = ("budget", "said", "the limit of $0.50 is reached: $0.60 is spent")
     assert (ends, started) == ([end, end], 2)  # each turn has a limit of its own
 
@@ -54,6 +54,6 @@ def test_an_answer_within_the_limit_of_steps_is_done(streamed):
             session.emit(TextDelta("said"))
         return AgentResponse("said", cost=0.1)
 
-    engine, sid, result = run(one_turn(Acting(act), limits=Limits(steps=1, money=1.0)))
+    engine, sid, result = run(one_turn(Acting(act), limits=Limits(max_steps=1, max_cost=1.0)))
     assert (result.reason, result.text) == ("done", "said")
     assert conversation(engine, sid) == [("user", "go"), ("assistant", "said")]

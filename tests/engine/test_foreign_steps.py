@@ -66,8 +66,8 @@ def test_calls_that_the_model_wrote_at_once_are_one_step(script, steps):
 
 
 def test_calls_that_are_refused_at_once_do_not_use_up_the_steps():
-    found, result = run(steps_of("bad", "bad", "bad", "bad", limits=Limits(steps=2, repeats=0)))
+    found, result = run(steps_of("bad", "bad", "bad", "bad", limits=Limits(max_steps=2, repeats=0)))
     assert (found, result.reason) == (1, "done")
     said = [part for word in "abc" for part in (TextDelta(word), "bad")]
-    found, result = run(steps_of(*said, limits=Limits(steps=2, repeats=0)))
+    found, result = run(steps_of(*said, limits=Limits(max_steps=2, repeats=0)))
     assert (found, result.reason, result.detail) == (3, "budget", "the limit of 2 steps is reached")

@@ -228,7 +228,7 @@ def test_what_streams_under_a_name_is_the_reply_that_had_that_name(seed, tmp_pat
             return {"text": text, "thinking": "hm" * chance.randrange(2), "pause": pause, **more}
 
         store = JsonlStore(tmp_path)
-        async with make_engine(reply, look, store=store, limits=Limits(steps=4)) as engine:
+        async with make_engine(reply, look, store=store, limits=Limits(max_steps=4)) as engine:
             seen = listening(engine, "agent", lambda one: False)
             sessions = [await engine.session() for _ in range(4)]
             for _ in range(3):

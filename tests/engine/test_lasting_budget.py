@@ -81,7 +81,7 @@ async def nothing():
 
 def test_a_session_remembers_what_its_turns_have_used():
     used = ExecutionMetrics(tokens=9000)
-    budget = Budget(Limits(session_tokens=15_000), PRICED, used)
+    budget = Budget(Limits(max_session_tokens=15_000), PRICED, used)
     assert reserved(budget, 1000).max_tokens == 5000
     budget.spend(Usage(1000, 4000), None)
     with pytest.raises(BudgetReached) as caught:
@@ -91,13 +91,13 @@ def test_a_session_remembers_what_its_turns_have_used():
         "14,000 are used, and it would read about 7,000"
     )
     assert caught.value.hint == (
-        "What was done is kept: raise limits.session_tokens (--max-session-tokens), "
+        "What was done is kept: raise limits.max_session_tokens (--max-session-tokens), "
         "or start a new session."
     )
 
 
 def test_a_session_remembers_what_its_turns_have_cost():
-    budget = Budget(Limits(session_money=0.1), PRICED, ExecutionMetrics(cost=0.09))
+    budget = Budget(Limits(max_session_cost=0.1), PRICED, ExecutionMetrics(cost=0.09))
     assert reserved(budget, 3000).max_tokens == 1250
     budget.spend(Usage(3000, 1000), 0.009)
     with pytest.raises(BudgetReached) as caught:
@@ -109,13 +109,13 @@ def test_a_session_remembers_what_its_turns_have_cost():
 def test_a_session_with_a_reply_of_unknown_cost_cannot_keep_a_money_limit():
     used = ExecutionMetrics(unpriced=1)
     with pytest.raises(BudgetReached) as caught:
-        reserved(Budget(Limits(session_money=1.0), PRICED, used), 1)
+        reserved(Budget(Limits(max_session_cost=1.0), PRICED, used), 1)
     said = "what an earlier reply of this session cost is unknown, so a limit of $1.00 a session"
     assert caught.value.message == f"{said} cannot be kept"
-    reserved(Budget(Limits(money=1.0), PRICED, used), 1)  # the turn's own is another matter
+    reserved(Budget(Limits(max_cost=1.0), PRICED, used), 1)  # the turn's own is another matter
 
 
-@pytest.mark.parametrize("limits", [Limits(session_money=1.0), Limits(day_money=1.0)])
+@pytest.mark.parametrize("limits", [Limits(max_session_cost=1.0), Limits(max_day_cost=1.0)])
 def test_a_lasting_money_limit_needs_a_price(limits):
     budget = Budget(limits, ProviderInfo("scripted", "m"), day=Account(), who="s")
 
@@ -124,7 +124,9 @@ def test_a_lasting_money_limit_needs_a_price(limits):
 
 
 def test_what_is_called_beside_a_turn_counts_and_is_no_step():
-    budget = Budget(Limits(steps=1, tokens=10_000, session_tokens=50_000), PRICED, who="s")
+    budget = Budget(
+        Limits(max_steps=1, max_turn_tokens=10_000, max_session_tokens=50_000), PRICED, who="s"
+    )
     title = budget.beside(SMALL, "title")
     short = RequestConfig(max_tokens=40)
     assert reserved(title, 60, short).max_tokens == 40
@@ -139,7 +141,7 @@ def test_what_is_called_beside_a_turn_counts_and_is_no_step():
 
 
 def test_a_call_that_nothing_came_of_gives_its_room_back():
-    budget = Budget(Limits(tokens=10_000), PRICED, who="s")
+    budget = Budget(Limits(max_turn_tokens=10_000), PRICED, who="s")
     title = budget.beside(SMALL, "title")
     reserved(title, 400, RequestConfig(max_tokens=500))
     title.end_reservation()
@@ -147,15 +149,15 @@ def test_a_call_that_nothing_came_of_gives_its_room_back():
 
 
 def test_without_a_limit_of_the_day_its_account_is_never_asked():
-    assert Budget(Limits(session_tokens=5), PRICED, day=Account()).day is None
-    assert Budget(Limits(day_tokens=5), PRICED, day=Account()).day is not None
+    assert Budget(Limits(max_session_tokens=5), PRICED, day=Account()).day is None
+    assert Budget(Limits(max_day_tokens=5), PRICED, day=Account()).day is not None
 
 
 def test_a_reply_is_cut_to_what_the_day_has_left_and_the_account_is_kept_elsewhere():
     """Half as much is asked for until there is room; never in the event loop's own thread."""
     account = Account()
     account.tokens = 90_000
-    limits = Limits(day_tokens=100_000)
+    limits = Limits(max_day_tokens=100_000)
     first, second = (Budget(limits, PRICED, day=account, who=who) for who in "ab")
 
     async def work():
@@ -177,7 +179,7 @@ def test_a_reply_is_cut_to_what_the_day_has_left_and_the_account_is_kept_elsewhe
 def test_room_is_given_back_where_the_log_fails_too():
     """Nobody else would: a process that lives on would hold it for ever."""
     account = Account()
-    budget = Budget(Limits(day_tokens=20_000), PRICED, day=account, who="s")
+    budget = Budget(Limits(max_day_tokens=20_000), PRICED, day=account, who="s")
 
     async def full():
         raise StoreFailed("no space left")
@@ -193,7 +195,7 @@ def test_room_is_given_back_where_the_log_fails_too():
 
 def test_an_interrupt_while_the_use_is_settled_waits_for_it_and_leaves_none_held():
     account, settling, written = Account(), asyncio.Event(), asyncio.Event()
-    budget = Budget(Limits(day_tokens=20_000), PRICED, day=account, who="s")
+    budget = Budget(Limits(max_day_tokens=20_000), PRICED, day=account, who="s")
 
     async def slow():
         settling.set()
@@ -225,7 +227,7 @@ def test_an_interrupt_while_room_is_sought_leaves_none_held():
             super().reserve(*rest, **limits)
 
     account = Slow()
-    budget = Budget(Limits(day_tokens=20_000), PRICED, day=account, who="s")
+    budget = Budget(Limits(max_day_tokens=20_000), PRICED, day=account, who="s")
 
     async def work():
         holding = asyncio.create_task(budget.reserve(PLAIN, 10))
@@ -253,7 +255,7 @@ def within(data, config, info, reading):
 
 @given(st.data(), st.integers(1, 30_000), st.floats(0.0001, 0.2))
 def test_no_sequence_of_turns_passes_a_limit_of_the_session(data, tokens, money):
-    limits = Limits(session_tokens=tokens, session_money=money, steps=0)
+    limits = Limits(max_session_tokens=tokens, max_session_cost=money, max_steps=0)
     used = ExecutionMetrics()
     for _ in range(data.draw(st.integers(1, 4))):
         budget = Budget(limits, PRICED, used, who="s")
@@ -286,7 +288,7 @@ def test_no_sequence_of_turns_passes_a_limit_of_the_session(data, tokens, money)
 
 @given(st.data(), st.integers(1, 30_000), st.floats(0.0001, 0.2))
 def test_no_interleaving_of_sessions_passes_a_limit_of_the_day(data, tokens, money):
-    limits = Limits(day_tokens=tokens, day_money=money, steps=0)
+    limits = Limits(max_day_tokens=tokens, max_day_cost=money, max_steps=0)
     account = Account()
     budgets = [Budget(limits, PRICED, day=account, who=str(number)) for number in range(3)]
     running = {}

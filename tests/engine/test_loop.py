@@ -62,7 +62,7 @@ def test_ten_thousand_steps_need_no_recursion():
             return "k"
 
         model = Scripted(answer)
-        async with make_engine(model, noop, mode="auto", limits=Limits(steps=0)) as engine:
+        async with make_engine(model, noop, mode="auto", limits=Limits(max_steps=0)) as engine:
             result = await engine.run("go")
         return len(model.requests), result
 

@@ -42,7 +42,7 @@ def test_a_call_that_is_denied_or_wrong_or_too_much_is_told_apart():
     denied = (Rule("deny", "thing"),)
     assert outcomes([call("thing"), "ok"], saying("", True), rules=denied) == ["denied"]
     assert outcomes([call("nothing"), "ok"], saying("", True)) == ["invalid"]
-    limits = Limits(tool_calls=1)
+    limits = Limits(max_tool_calls=1)
     replies = [calls(("thing", {}), ("thing", {})), "ok"]
     assert outcomes(replies, saying("", True), limits=limits) == ["", "refused"]
 

@@ -36,7 +36,7 @@ async def played(state, limits, ran):
 
 
 @pytest.mark.parametrize(
-    ("limits", "most"), [(Limits(steps=2), 2), (Limits(tool_calls=3), 3), (Limits(), 6)]
+    ("limits", "most"), [(Limits(max_steps=2), 2), (Limits(max_tool_calls=3), 3), (Limits(), 6)]
 )
 def test_a_turn_that_is_parked_again_and_again_has_its_limits_once(tmp_path, limits, most):
     """Also when each part of it ran in a process of its own (A11)."""

@@ -82,7 +82,7 @@ class Counting:
 
 def test_a_session_that_was_rewound_and_taken_up_again_is_measured_anew():
     async def story():
-        store, limits = MemoryStore(), Limits(tokens=15_000)
+        store, limits = MemoryStore(), Limits(max_turn_tokens=15_000)
         async with make_engine(Counting(), store=store) as engine:
             session = await engine.session()
             await session.wait(await session.send("hello"))

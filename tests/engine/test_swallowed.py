@@ -22,7 +22,9 @@ async def _delete(arguments, context):
     return "deleted"
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.05)], ids=["interrupt", "deadline"])
+@pytest.mark.parametrize(
+    "limits", [Limits(), Limits(max_seconds=0.05)], ids=["interrupt", "deadline"]
+)
 def test_the_next_call_of_the_step_does_not_begin(limits):
     async def work():
         tools = Thing(_polite, "one", False), Thing(_delete, "two", False)
@@ -30,7 +32,7 @@ def test_the_next_call_of_the_step_does_not_begin(limits):
             session = await engine.session()
             turn = await session.send("go")
             await until(session, lambda event: isinstance(event, CallIntended))
-            if not limits.seconds:
+            if not limits.max_seconds:
                 await session.interrupt()
             await session.wait(turn)
             intents = [one.name for one in events(engine, session.id, CallIntended)]
@@ -42,4 +44,4 @@ def test_the_next_call_of_the_step_does_not_begin(limits):
         ("call_1", "stopped politely", False),
         ("call_2", "not run: the turn ended before it began", True),
     ]
-    assert ended == ["timeout" if limits.seconds else "interrupted"]
+    assert ended == ["timeout" if limits.max_seconds else "interrupted"]

@@ -32,7 +32,7 @@ def small(*said, error=None, hangs=None):
 
 def test_a_title_whose_stream_breaks_is_paid():
     cut = small(UsageReported(Usage(1000, 1), "s"), TextDelta("A"), error=StreamCutShort("cut"))
-    budget = Budget(Limits(tokens=100_000), SMALL)
+    budget = Budget(Limits(max_turn_tokens=100_000), SMALL)
     said = run(write_title(cut, "go", budget))
     used = UsageReported(Usage(1000, 1), "s", 0.001001, "title")
     assert said == [used, TraceEvent("title", {"kind": "network", "message": "cut"})]

@@ -146,7 +146,7 @@ def test_the_deadline_is_a_timeout_with_a_valid_history():
 
     async def story():
         slow = {"text": "one two three", "pause": 30.0}
-        async with make_engine([slow, "ok"], limits=Limits(seconds=0.2)) as engine:
+        async with make_engine([slow, "ok"], limits=Limits(max_seconds=0.2)) as engine:
             session = await engine.session()
             first = await session.wait(await session.send("go"))
             second = await session.wait(await session.send("again"))

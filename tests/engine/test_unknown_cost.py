@@ -49,14 +49,14 @@ class Away:
 def test_an_unpriced_fallback_ends_a_turn_that_has_a_money_limit():
     asked = {**call("look"), "usage": {"inputTokens": 9_000_000, "outputTokens": 5}}
     second = Scripted([asked], info=ProviderInfo("scripted", "unheard-of"), loop=True)
-    _, _, result = run(one_turn(Fallback(Away(), second), look, limits=Limits(money=1.0)))
+    _, _, result = run(one_turn(Fallback(Away(), second), look, limits=Limits(max_cost=1.0)))
     said = "what unheard-of cost is unknown, so a limit of $1.00 cannot be kept"
     assert (result.reason, result.detail) == ("budget", said)
     assert (result.metrics.invocations, result.metrics.unpriced) == (1, 1)
     assert len(second.requests) == 1
 
 
-@pytest.mark.parametrize("limits", [Limits(money=1.0), Limits(session_tokens=9000)])
+@pytest.mark.parametrize("limits", [Limits(max_cost=1.0), Limits(max_session_tokens=9000)])
 def test_what_a_server_does_not_count_is_estimated_where_a_limit_needs_it(limits):
     async def ask():
         yield ResponseCompleted("tool_use", Message("assistant", (ToolCall("c", "look"),)))
@@ -90,7 +90,7 @@ def test_without_a_limit_what_a_server_does_not_count_is_unknown():
 def test_what_is_free_needs_no_count():
     info = ProviderInfo("scripted", "m", price=Price(0.0, 0.0))
     model = Scripted([call("look"), "ok"], info=info)
-    _, _, result = run(one_turn(model, look, limits=Limits(money=1.0)))
+    _, _, result = run(one_turn(model, look, limits=Limits(max_cost=1.0)))
     assert (result.reason, result.metrics.unpriced, result.metrics.cost) == ("done", 0, 0.0)
 
 
@@ -109,7 +109,9 @@ def speaking(*said):
     return model
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(session_money=1.0), Limits(day_money=1.0)])
+@pytest.mark.parametrize(
+    "limits", [Limits(), Limits(max_session_cost=1.0), Limits(max_day_cost=1.0)]
+)
 @pytest.mark.parametrize(
     "said", [TextDelta("hello"), ThinkingDelta("hello"), ToolCallStarted("c", "look")]
 )
@@ -167,7 +169,7 @@ def test_a_request_that_nothing_came_of_is_not_counted():
 
 
 def test_what_a_model_without_a_price_cost_is_unknown_to_the_budget():
-    budget = Budget(Limits(money=1.0, tokens=10_000), PRICED)
+    budget = Budget(Limits(max_cost=1.0, max_turn_tokens=10_000), PRICED)
     run(budget.reserve(RequestConfig(), 1000))
     budget.spend(Usage(), None, "m")
     assert (budget.tokens, budget.money) == (1000, 1000 * 1.0 / 1_000_000)

@@ -82,7 +82,7 @@ def test_a_call_beyond_the_limit_is_not_counted():
         return n
 
     asked = calls(*(("look", {"n": n}) for n in range(3)))
-    _, _, result = run(one_turn([asked, "ok"], look, limits=Limits(tool_calls=2)))
+    _, _, result = run(one_turn([asked, "ok"], look, limits=Limits(max_tool_calls=2)))
     assert (result.reason, result.metrics.tool_calls) == ("budget", 2)
 
 

@@ -39,7 +39,7 @@ class Served:
 
     def engine(self, mode, on_ask, caps):
         self.opened.append((mode, on_ask, caps))
-        limits = replace(Limits(), steps=caps.steps or 200)
+        limits = replace(Limits(), max_steps=caps.max_steps or 200)
         return build_engine(
             self.model,
             workspace=self.workspace,

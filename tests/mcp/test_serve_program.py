@@ -267,7 +267,7 @@ def test_limits_are_narrowed_and_never_widened(bridle, monkeypatch):
 
     def limits(*caps):
         found = to_limits(narrowed(setup, "plan", Caps(*caps)).settings)
-        return found.steps, found.seconds, found.tokens, found.money
+        return found.max_steps, found.max_seconds, found.max_turn_tokens, found.max_cost
 
     assert limits(10_000, 600.0, 5_000, 9.0) == (200, 60.0, 5_000, 2.0)
     assert limits(3, 5.0, None, 0.5) == (3, 5.0, 0, 0.5)

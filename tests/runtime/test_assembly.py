@@ -73,7 +73,7 @@ def test_options_reach_the_engine(tmp_path):
             store=MemoryStore(),
             rules=[Rule("deny", "change")],
             system="be brief",
-            limits=Limits(steps=1),
+            limits=Limits(max_steps=1),
             mode="auto",
             face="test",
         )
@@ -244,7 +244,7 @@ def test_a_pattern_that_cannot_work_is_refused_at_once():
 
 def test_a_limit_of_a_day_needs_somebody_to_keep_its_account():
     with pytest.raises(ConfigError) as caught:
-        build_engine(Scripted([]), store=MemoryStore(), limits=Limits(day_tokens=1))
+        build_engine(Scripted([]), store=MemoryStore(), limits=Limits(max_day_tokens=1))
     assert caught.value.message.startswith("a limit of a day needs the day's sessions")
     assert caught.value.hint == "Hand in who keeps its account (day=…), or drop the limit."
 

@@ -137,22 +137,34 @@ def test_limits_can_become_narrower_and_stay_so_after_a_restart(tmp_path):
     async def story():
         async with serving(tmp_path, ["one"]) as sessions:
             name = await made(sessions)
-            budget = await sessions.set_budget(name, LimitsView(steps=5, tokens=1000), "ann")
-            assert (budget.limits.steps, budget.limits.tokens, budget.limits.money) == (
+            budget = await sessions.set_budget(
+                name, LimitsView(max_steps=5, max_turn_tokens=1000), "ann"
+            )
+            assert (
+                budget.limits.max_steps,
+                budget.limits.max_turn_tokens,
+                budget.limits.max_cost,
+            ) == (
                 5,
                 1000,
                 None,
             )
-            await refused(sessions.set_budget(name, LimitsView(steps=6), "ann"), SessionError)
-            await refused(sessions.set_budget(name, LimitsView(steps=0), "ann"), SessionError)
-            await refused(sessions.set_budget(name, LimitsView(tokens=-1), "ann"), SessionError)
-            assert (await sessions.budget(name)).limits.steps == 5
+            await refused(sessions.set_budget(name, LimitsView(max_steps=6), "ann"), SessionError)
+            await refused(sessions.set_budget(name, LimitsView(max_steps=0), "ann"), SessionError)
+            await refused(
+                sessions.set_budget(name, LimitsView(max_turn_tokens=-1), "ann"), SessionError
+            )
+            assert (await sessions.budget(name)).limits.max_steps == 5
         async with serving(tmp_path, [ASKS] * 9) as sessions:
             shut = await sessions.detail(name)
-            assert (shut.holder, shut.limits.steps, shut.limits.tokens) == ("", 5, 1000)
+            assert (shut.holder, shut.limits.max_steps, shut.limits.max_turn_tokens) == (
+                "",
+                5,
+                1000,
+            )
             assert (shut.mode, (await sessions.list()).sessions[0].mode) == ("ask", "ask")
             await sessions.resume(name, Resume(), "ann")
-            assert (await sessions.budget(name)).limits.steps == 5
+            assert (await sessions.budget(name)).limits.max_steps == 5
 
     run(story())
 

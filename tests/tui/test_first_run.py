@@ -257,9 +257,9 @@ def test_bytes_that_are_no_text_are_all_shown(folder):
 def test_a_setting_is_written_beside_the_others_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "config.yaml"
     monkeypatch.setenv("BRIDLE_CONFIG", str(path))
-    path.write_text("theme: dark  # mine\nlimits:\n  steps: 5\n")
+    path.write_text("theme: dark  # mine\nlimits:\n  max_steps: 5\n")
     save_choice("theme", "light")
-    assert path.read_text() == "theme: light\nlimits:\n  steps: 5\n"
+    assert path.read_text() == "theme: light\nlimits:\n  max_steps: 5\n"
     save_choice("model", "ollama/qwen3:8b")
     assert path.read_text().endswith('model: "ollama/qwen3:8b"\n')
     path.write_text("{theme: dark, mode: ask}\n")

@@ -150,7 +150,7 @@ def test_a_tree_with_too_many_files_is_covered_as_far_as_it_goes(tmp_path):
 
 
 def test_files_for_which_there_was_no_room_are_said_and_kept_the_next_time(tmp_path):
-    place = Place(tmp_path, Limits(seconds=0))
+    place = Place(tmp_path, Limits(max_seconds=0))
     place.put("a", "a")
     [change] = place.sh("echo b > a")
     assert change.uncovered == ("a was not kept: there was too much to keep",)

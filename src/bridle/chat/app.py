@@ -114,7 +114,7 @@ class ChatApp:
     def _check_price(self) -> None:
         """A limit of money can only be kept where the price is known."""
         most, model = self.service.limits.dollars_a_day, self.runner.model
-        limited = most or self.runner.limits.money
+        limited = most or self.runner.limits.max_cost
         if limited and model is not None and model.price is None:
             of_what = "a day" if most else "a message"
             raise ConfigError(

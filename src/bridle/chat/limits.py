@@ -11,15 +11,15 @@ class RunLimits:
     """The limits of one run: calls of tools, seconds in all, characters in and out.
 
     `confirm_seconds` is how long a question waits for its phrase, `history` how many messages of
-    the conversation the model is shown, `money` what one turn may cost in dollars (0: no limit).
+    the conversation the model is shown, `max_cost` what one turn may cost in dollars (0: no limit).
     """
 
-    tool_calls: int = 10
-    seconds: float = 30.0
+    max_tool_calls: int = 10
+    max_seconds: float = 30.0
     message: int = 10_000
     confirm_seconds: float = 300.0
     history: int = 20
-    money: float = 0.0
+    max_cost: float = 0.0
 
 
 def lacking(message: object, limits: RunLimits) -> str:

@@ -73,7 +73,7 @@ class AgentRunner:
             return self._refused(context, key)
         run = Run(context, message, self.profile, self._source, self.limits)
         try:
-            async with asyncio.timeout(self.limits.seconds):
+            async with asyncio.timeout(self.limits.max_seconds):
                 result = await self._answered(run)
                 return result if run.dollars == 0 else replace(result, dollars=run.dollars)
         except TimeoutError:

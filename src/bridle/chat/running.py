@@ -62,7 +62,7 @@ class Run:
     @property
     def is_full(self) -> bool:
         """Are there no calls left?"""
-        return len(self.records) >= self._limits.tool_calls
+        return len(self.records) >= self._limits.max_tool_calls
 
     async def call(self, info: ToolInfo, arguments: dict[str, Any]) -> dict[str, Any]:
         """What the model asked for: done, or answered with why not."""
@@ -142,7 +142,7 @@ class Run:
         if not wanted:
             return await self.apply(info.name, arguments)  # it is refused there, with the reason
         if any(one not in self.titles for one in wanted) and rule.lookup:
-            if len(self.records) + 2 > self._limits.tool_calls:  # looking counts as well
+            if len(self.records) + 2 > self._limits.max_tool_calls:  # looking counts as well
                 return {"success": False, "error": {"code": "limit", "message": _LIMIT}}
             await self.apply(rule.lookup, dict(rule.looking), reads=True)
         known = [one for one in wanted if one in self.titles]

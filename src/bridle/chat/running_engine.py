@@ -70,11 +70,11 @@ class Talking:
             system=profile.system_prompt,
             rules=[Rule("allow", tool.name) for tool in tools],
             limits=Limits(
-                steps=limits.tool_calls + 2,
-                tool_calls=limits.tool_calls,
+                max_steps=limits.max_tool_calls + 2,
+                max_tool_calls=limits.max_tool_calls,
                 tool_seconds=0.0,
                 repeats=3,
-                money=limits.money,
+                max_cost=limits.max_cost,
             ),
             undo=False,
             redact_tokens=False,  # a title is what its user says it is

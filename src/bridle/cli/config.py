@@ -5,7 +5,7 @@ import sys
 
 import click
 
-DEFAULTS = {"limits.steps": 200}  # the engine's own, without its imports
+DEFAULTS = {"limits.max_steps": 200}  # the engine's own, without its imports
 
 
 @click.group(name="config")

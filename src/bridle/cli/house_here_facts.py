@@ -56,12 +56,12 @@ async def narrow(session: Conversation, money: float) -> None:
             "that is not an amount of money", hint="Enter an amount in dollars, for example 2.50."
         )
     if isinstance(session, Session):
-        await session.lower_limits(replace(session.limits, session_money=money), by=user_name())
+        await session.lower_limits(replace(session.limits, max_session_cost=money), by=user_name())
         return
     from bridle.client import RemoteSession  # it takes long to load
 
     if isinstance(session, RemoteSession):
-        await session.set_budget(session_money=money)
+        await session.set_budget(max_session_cost=money)
     else:
         raise SessionLocked(
             f"session {session.id} is in use by another process, which keeps its limits",

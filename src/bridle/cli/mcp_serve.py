@@ -135,10 +135,10 @@ def narrowed(setup: "Setup", mode: "Mode", caps: "Caps") -> "Setup":
     has = setup.settings.limits
     limits = replace(
         has,
-        steps=least(has.steps or Limits().steps, caps.steps),
-        seconds=least(has.seconds, caps.seconds),
-        tokens=least(has.tokens, caps.tokens),
-        money=least(has.money, caps.money),
+        max_steps=least(has.max_steps or Limits().max_steps, caps.max_steps),
+        max_seconds=least(has.max_seconds, caps.max_seconds),
+        max_turn_tokens=least(has.max_turn_tokens, caps.max_turn_tokens),
+        max_cost=least(has.max_cost, caps.max_cost),
     )
     mine = copy(setup)
     mine.settings = replace(setup.settings, mode=mode, limits=limits)

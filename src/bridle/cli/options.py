@@ -25,15 +25,15 @@ _KEYS = {
     "effort": "effort",
     "retries": "retries",
     "retry_seconds": "retry_seconds",
-    "max_steps": "limits.steps",
-    "max_tool_calls": "limits.tool_calls",
-    "max_seconds": "limits.seconds",
-    "max_tokens_total": "limits.tokens",
-    "max_cost": "limits.money",
-    "max_session_tokens": "limits.session_tokens",
-    "max_session_money": "limits.session_money",
-    "max_day_tokens": "limits.day_tokens",
-    "max_day_money": "limits.day_money",
+    "max_steps": "limits.max_steps",
+    "max_tool_calls": "limits.max_tool_calls",
+    "max_seconds": "limits.max_seconds",
+    "max_turn_tokens": "limits.max_turn_tokens",
+    "max_cost": "limits.max_cost",
+    "max_session_tokens": "limits.max_session_tokens",
+    "max_session_cost": "limits.max_session_cost",
+    "max_day_tokens": "limits.max_day_tokens",
+    "max_day_cost": "limits.max_day_cost",
 }
 
 _OPTIONS = [
@@ -104,14 +104,12 @@ _OPTIONS = [
     click.option("--max-steps", type=int, metavar="N", help="Model requests in a turn."),
     click.option("--max-tool-calls", type=int, metavar="N", help="Tool calls in a turn."),
     click.option("--max-seconds", type=float, metavar="N", help="Time for a turn."),
-    click.option("--max-tokens-total", type=int, metavar="N", help="Tokens of a turn, all told."),
+    click.option("--max-turn-tokens", type=int, metavar="N", help="Tokens of a turn, all told."),
     click.option("--max-cost", type=float, metavar="USD", help="Money for a turn, in dollars."),
     click.option("--max-session-tokens", type=int, metavar="N", help="Tokens of the session."),
-    click.option("--max-session-money", type=float, metavar="USD", help="Money for the session."),
+    click.option("--max-session-cost", type=float, metavar="USD", help="Money for the session."),
     click.option("--max-day-tokens", type=int, metavar="N", help="Tokens of all sessions today."),
-    click.option(
-        "--max-day-money", type=float, metavar="USD", help="Money for all sessions today."
-    ),
+    click.option("--max-day-cost", type=float, metavar="USD", help="Money for all sessions today."),
 ]
 
 

@@ -332,15 +332,15 @@ def to_limits(settings: Settings) -> Limits:
     given = settings.limits
     plain = Limits()
     return Limits(
-        given.steps or plain.steps,
-        given.tool_calls or plain.tool_calls,
-        given.seconds or plain.seconds,
-        given.tokens or plain.tokens,
-        given.money or plain.money,
-        session_tokens=given.session_tokens or 0,
-        session_money=given.session_money or 0.0,
-        day_tokens=given.day_tokens or 0,
-        day_money=given.day_money or 0.0,
+        given.max_steps or plain.max_steps,
+        given.max_tool_calls or plain.max_tool_calls,
+        given.max_seconds or plain.max_seconds,
+        given.max_turn_tokens or plain.max_turn_tokens,
+        given.max_cost or plain.max_cost,
+        max_session_tokens=given.max_session_tokens or 0,
+        max_session_cost=given.max_session_cost or 0.0,
+        max_day_tokens=given.max_day_tokens or 0,
+        max_day_cost=given.max_day_cost or 0.0,
     )
 
 

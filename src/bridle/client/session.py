@@ -246,7 +246,7 @@ class RemoteSession:
         return await self._ask("GET", "budget", of=Budget)
 
     async def set_budget(self, **limits: float) -> Budget:
-        """Narrower limits, from the next turn on: `session_money=2.5`."""
+        """Narrower limits, from the next turn on: `max_session_cost=2.5`."""
         named = {_spelled[name]: value for name, value in limits.items()}
         return await self._ask("PUT", "budget", named, of=Budget)
 

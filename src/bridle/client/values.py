@@ -183,15 +183,15 @@ class Caller(Struct, frozen=True, rename="camel", kw_only=True):
 class LimitsOf(Struct, frozen=True, rename="camel", kw_only=True):
     """What a turn, a session and a day may use. None: no limit."""
 
-    steps: int | None = None
-    tool_calls: int | None = None
-    seconds: float | None = None
-    tokens: int | None = None
-    money: float | None = None
-    session_tokens: int | None = None
-    session_money: float | None = None
-    day_tokens: int | None = None
-    day_money: float | None = None
+    max_steps: int | None = None
+    max_tool_calls: int | None = None
+    max_seconds: float | None = None
+    max_turn_tokens: int | None = None
+    max_cost: float | None = None
+    max_session_tokens: int | None = None
+    max_session_cost: float | None = None
+    max_day_tokens: int | None = None
+    max_day_cost: float | None = None
 
     @property
     def named(self) -> dict[str, float | None]:

@@ -31,7 +31,7 @@ from bridle.config.yaml_file import has_content, items_of, location_of, open_yam
 from bridle.errors import ConfigError
 from bridle.workspace.regex_safety import SHORT, is_slow
 
-_EXAMPLE = "For example `model: anthropic/MODEL`, or `limits:` with `steps: 50` indented below."
+_EXAMPLE = "For example `model: anthropic/MODEL`, or `limits:` with `max_steps: 50` indented below."
 
 Entry = tuple[str, Any, str]  # key, value, `file:line`
 
@@ -51,7 +51,7 @@ def load_settings(
 ) -> LoadedSettings:
     """Load the settings. Raise `ConfigError`, with the file and the line if there is one.
 
-    Flags are given by key (`model`, `limits.steps`); a flag that was not used is None.
+    Flags are given by key (`model`, `limits.max_steps`); a flag that was not used is None.
     """
     environ = os.environ if environ is None else environ
     path = config_file(environ) if file is None else file

@@ -39,15 +39,15 @@ _BARE = {"claude": "anthropic", "gpt-": "openai", "o1": "openai", "o3": "openai"
 class LimitSettings(Struct, frozen=True, omit_defaults=True):
     """Limits of a turn, of a session and of a day. None means the engine's default."""
 
-    steps: Count | None = None
-    tool_calls: Count | None = None
-    seconds: Positive | None = None
-    tokens: Count | None = None
-    money: Positive | None = None
-    session_tokens: Count | None = None
-    session_money: Positive | None = None
-    day_tokens: Count | None = None
-    day_money: Positive | None = None
+    max_steps: Count | None = None
+    max_tool_calls: Count | None = None
+    max_seconds: Positive | None = None
+    max_turn_tokens: Count | None = None
+    max_cost: Positive | None = None
+    max_session_tokens: Count | None = None
+    max_session_cost: Positive | None = None
+    max_day_tokens: Count | None = None
+    max_day_cost: Positive | None = None
 
 
 class Settings(Struct, frozen=True, omit_defaults=True):
@@ -121,7 +121,7 @@ class SettingRow(Struct, frozen=True):
 
 
 class LoadedSettings(Struct, frozen=True):
-    """The settings, the origin of each by its key (`limits.steps`), and warnings for the person."""
+    """The settings, where each came from by its key (`limits.max_steps`), and warnings."""
 
     settings: Settings
     origins: dict[str, str]
@@ -168,26 +168,9 @@ def _flat(kind: type[Struct], before: str = "") -> Iterator[tuple[str, Any]]:
 
 
 TYPES: dict[str, Any] = dict(_flat(Settings))
-_FLAGS = {
-    "limits.steps": "--max-steps",
-    "limits.tool_calls": "--max-tool-calls",
-    "limits.seconds": "--max-seconds",
-    "limits.tokens": "--max-tokens-total",
-    "limits.money": "--max-cost",
-    "limits.session_tokens": "--max-session-tokens",
-    "limits.session_money": "--max-session-money",
-    "limits.day_tokens": "--max-day-tokens",
-    "limits.day_money": "--max-day-money",
-    "fallback_model": "--fallback",
-}
-FLAGS = {key: _FLAGS.get(key) or f"--{key.replace('_', '-')}" for key in TYPES}
-
-
-def _variable(key: str) -> str:
-    """A limit's variable is named after its flag, every other after its key."""
-    words = FLAGS[key].removeprefix("--") if key.startswith("limits.") else key
-    return f"BRIDLE_{words.replace('-', '_').upper()}"
-
-
+FLAGS = {key: f"--{key.removeprefix('limits.').replace('_', '-')}" for key in TYPES}
+FLAGS["fallback_model"] = "--fallback"
 LISTS = ("redact", "hosts", "agent_env", "diagnostics")  # only the file can set them
-VARIABLES = {key: _variable(key) for key in TYPES if key not in LISTS}
+VARIABLES = {
+    key: f"BRIDLE_{key.removeprefix('limits.').upper()}" for key in TYPES if key not in LISTS
+}

@@ -38,29 +38,30 @@ class Limits(Struct, frozen=True, omit_defaults=True):
     how often the same call may fail in a row.
     """
 
-    steps: int = 200
-    tool_calls: int = 0
-    seconds: float = 0.0
-    tokens: int = 0
-    money: float = 0.0
+    max_steps: int = 200
+    max_tool_calls: int = 0
+    max_seconds: float = 0.0
+    max_turn_tokens: int = 0
+    max_cost: float = 0.0
     tool_seconds: float = 600.0
     output_chars: int = 60_000
     repeats: int = 3
-    session_tokens: int = 0
-    session_money: float = 0.0
-    day_tokens: int = 0
-    day_money: float = 0.0
+    max_session_tokens: int = 0
+    max_session_cost: float = 0.0
+    max_day_tokens: int = 0
+    max_day_cost: float = 0.0
 
     @property
     def counts(self) -> bool:
         """Is there a limit that needs tokens to be counted?"""
-        of_turn, of_session = self.tokens or self.money, self.session_tokens or self.session_money
+        of_turn = self.max_turn_tokens or self.max_cost
+        of_session = self.max_session_tokens or self.max_session_cost
         return bool(of_turn or of_session or self.lasts_a_day)
 
     @property
     def lasts_a_day(self) -> bool:
         """Is there a limit that other sessions count towards?"""
-        return bool(self.day_tokens or self.day_money)
+        return bool(self.max_day_tokens or self.max_day_cost)
 
 
 class Ledger(Struct):
@@ -217,7 +218,7 @@ class Budget:
 
         It counts towards everything except the steps.
         """
-        other = Budget(replace(self.limits, steps=0), info, day=self.day)
+        other = Budget(replace(self.limits, max_steps=0), info, day=self.day)
         other._who, other._ledger = f"{self._who}:{purpose}", self._ledger
         other.above, other._is_beside = self.above, True
         return other
@@ -242,7 +243,7 @@ class Budget:
 
     def _reserve_share(self, *, anew: bool) -> None:
         """Reserve above what it may still use; without `anew`, only if it has not ended."""
-        tokens, money = self.limits.tokens - self.tokens, self.limits.money - self.money
+        tokens, money = self.limits.max_turn_tokens - self.tokens, self.limits.max_cost - self.money
         for level in self.levels():
             if level is not self and (anew or self._who in level._ledger.reserved):
                 level._ledger.reserved[self._who] = max(0, tokens), max(0.0, money)
@@ -327,8 +328,8 @@ class Budget:
         if self._is_beside:
             return
         for level in self.levels():
-            if level.limits.steps and level.steps >= level.limits.steps:
-                steps = quantity(level.limits.steps, "step")
+            if level.limits.max_steps and level.steps >= level.limits.max_steps:
+                steps = quantity(level.limits.max_steps, "step")
                 raise BudgetReached(f"the limit of {steps} is reached")
         if self._refused:
             raise BudgetReached(f"the limit of {quantity(self._refused, 'tool call')} is reached")
@@ -368,7 +369,7 @@ class Budget:
     def take_call(self) -> bool:
         """Count one more tool call, here and above; False: the limit is reached."""
         for level in self.levels():
-            limit = level.limits.tool_calls
+            limit = level.limits.max_tool_calls
             if limit and level.tool_calls >= limit:
                 self._refused = limit
                 return False
@@ -399,8 +400,8 @@ class Budget:
     def _try_reserve_day(self, config: RequestConfig) -> RequestConfig | None:
         """In a thread: reserve; None: other reservations have to end first."""
         assert self.day is not None
-        if self.limits.day_money:
-            self._check_price(self.limits.day_money, " a day", self._ledger)
+        if self.limits.max_day_cost:
+            self._check_price(self.limits.max_day_cost, " a day", self._ledger)
         wanted = room = reply_limit(config, self._info)
         least = min(_MIN_REPLY, wanted)
         while True:
@@ -411,8 +412,8 @@ class Budget:
                     self._who,
                     tokens,
                     money,
-                    limit_tokens=limits.day_tokens,
-                    limit_money=limits.day_money,
+                    limit_tokens=limits.max_day_tokens,
+                    limit_money=limits.max_day_cost,
                 )
             except BudgetReached as reached:
                 if reached.set_aside:
@@ -444,9 +445,12 @@ class Budget:
         here, before = ledger.tokens, ledger.before.tokens
         room = _UNLIMITED
         for limit, used, scope, hint in (
-            _Scope(level.limits.tokens, here, "", ""),
+            _Scope(level.limits.max_turn_tokens, here, "", ""),
             _Scope(
-                level.limits.session_tokens, before + here, " a session", raise_limit_hint("tokens")
+                level.limits.max_session_tokens,
+                before + here,
+                " a session",
+                raise_limit_hint("tokens"),
             ),
         ):
             left = int(limit - used - held - reading) if limit else _UNLIMITED
@@ -465,9 +469,9 @@ class Budget:
         here, before = ledger.money, ledger.before.cost
         room = _UNLIMITED
         for limit, used, scope, hint in (
-            _Scope(level.limits.money, here, "", ""),
+            _Scope(level.limits.max_cost, here, "", ""),
             _Scope(
-                level.limits.session_money, before + here, " a session", raise_limit_hint("money")
+                level.limits.max_session_cost, before + here, " a session", raise_limit_hint("cost")
             ),
         ):
             if not limit:
@@ -512,8 +516,8 @@ def _input_price(price: Price) -> float:
 
 def raise_limit_hint(kind: str) -> str:
     """Return what to do if a limit of the session is reached."""
-    key, flag = f"session_{kind}", f"--max-session-{kind}"
-    return f"What was done is kept: raise limits.{key} ({flag}), or start a new session."
+    setting, flag = f"limits.max_session_{kind}", f"--max-session-{kind}"
+    return f"What was done is kept: raise {setting} ({flag}), or start a new session."
 
 
 def estimate(message: Message) -> int:

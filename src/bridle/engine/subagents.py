@@ -61,13 +61,13 @@ def child_limits(budget: Budget, task: Task, seconds: float | None, *, shares: b
     tokens, money = _tokens(budget, shares=shares), _money(budget, shares=shares)
     return replace(
         budget.limits,
-        steps=int(_least("steps", task.steps, _steps(budget))),
-        tool_calls=int(_least("tool calls", 0, _calls(budget))),
-        tokens=int(_least("tokens", 0, None if tokens is None else tokens / part)),
-        money=_least("money", task.money, _part(money, task.money, part)),
-        seconds=_least("time", task.seconds, seconds),
-        session_tokens=0,
-        session_money=0.0,
+        max_steps=int(_least("steps", task.steps, _steps(budget))),
+        max_tool_calls=int(_least("tool calls", 0, _calls(budget))),
+        max_turn_tokens=int(_least("tokens", 0, None if tokens is None else tokens / part)),
+        max_cost=_least("money", task.money, _part(money, task.money, part)),
+        max_seconds=_least("time", task.seconds, seconds),
+        max_session_tokens=0,
+        max_session_cost=0.0,
     )
 
 
@@ -86,22 +86,22 @@ def _least(what: str, wanted: float, left: float | None) -> float:
 
 
 def _steps(budget: Budget) -> float | None:
-    levels = [level for level in budget.levels() if level.limits.steps]
-    return min((level.limits.steps - level.steps for level in levels), default=None)
+    levels = [level for level in budget.levels() if level.limits.max_steps]
+    return min((level.limits.max_steps - level.steps for level in levels), default=None)
 
 
 def _calls(budget: Budget) -> float | None:
-    levels = [level for level in budget.levels() if level.limits.tool_calls]
-    return min((level.limits.tool_calls - level.tool_calls for level in levels), default=None)
+    levels = [level for level in budget.levels() if level.limits.max_tool_calls]
+    return min((level.limits.max_tool_calls - level.tool_calls for level in levels), default=None)
 
 
 def _tokens(budget: Budget, *, shares: bool) -> float | None:
     left: list[float] = []
     for level in budget.levels():
         limits, used = level.limits, level.tokens + (level.reserved[0] if shares else 0)
-        left += [limits.tokens - used] if limits.tokens else []
+        left += [limits.max_turn_tokens - used] if limits.max_turn_tokens else []
         earlier = level.before.tokens
-        left += [limits.session_tokens - earlier - used] if limits.session_tokens else []
+        left += [limits.max_session_tokens - earlier - used] if limits.max_session_tokens else []
     return min(left, default=None)
 
 
@@ -109,9 +109,9 @@ def _money(budget: Budget, *, shares: bool) -> float | None:
     left: list[float] = []
     for level in budget.levels():
         limits, used = level.limits, level.money + (level.reserved[1] if shares else 0.0)
-        left += [limits.money - used] if limits.money else []
+        left += [limits.max_cost - used] if limits.max_cost else []
         earlier = level.before.cost
-        left += [limits.session_money - earlier - used] if limits.session_money else []
+        left += [limits.max_session_cost - earlier - used] if limits.max_session_cost else []
     return min(left, default=None)
 
 

@@ -137,7 +137,7 @@ class RunningTurn:
         self.emitter = ToolEmitter(emit)
         limits = config.limits
         now = asyncio.get_running_loop().time()
-        self.deadline = now + limits.seconds if limits.seconds else None
+        self.deadline = now + limits.max_seconds if limits.max_seconds else None
         self.budget = Budget(limits, config.provider.info, used, config.day, session_id)
         if config.parent is not None:
             self.budget.begin_below(config.parent.budget, shares=config.agent is not None)
@@ -197,7 +197,7 @@ class RunningTurn:
                 return await run_turn(turn), None
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, TimeoutError) and time_limit.expired():
-                limit = f"the limit of {quantity(config.limits.seconds, 'second')}"
+                limit = f"the limit of {quantity(config.limits.max_seconds, 'second')}"
                 return outcome(TimedOut(f"{limit} is reached"))
             if self.is_parking and isinstance(error, asyncio.CancelledError):
                 return PARKED, None

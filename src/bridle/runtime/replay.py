@@ -181,7 +181,7 @@ async def replay(
         store=store,
         approver=player.answer,
         mode="ask",
-        limits=Limits(steps=0),
+        limits=Limits(max_steps=0),
         system="",
         face="replay",
     ) as engine:

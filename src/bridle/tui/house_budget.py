@@ -6,15 +6,15 @@ from bridle.usage import ExecutionMetrics, format_cost
 
 NONE = "no limit"
 _NAMES = {
-    "session_money": "money, this session",
-    "session_tokens": "tokens, this session",
-    "money": "money, a turn",
-    "tokens": "tokens, a turn",
-    "steps": "steps, a turn",
-    "tool_calls": "tool calls, a turn",
-    "seconds": "seconds, a turn",
-    "day_money": "money, a day",
-    "day_tokens": "tokens, a day",
+    "max_session_cost": "money, this session",
+    "max_session_tokens": "tokens, this session",
+    "max_cost": "money, a turn",
+    "max_turn_tokens": "tokens, a turn",
+    "max_steps": "steps, a turn",
+    "max_tool_calls": "tool calls, a turn",
+    "max_seconds": "seconds, a turn",
+    "max_day_cost": "money, a day",
+    "max_day_tokens": "tokens, a day",
 }
 
 
@@ -24,14 +24,14 @@ def budget_lines(
     """Name, used, most. What the session has used is always among them; limits that are not set
     are left out otherwise. What was used of a turn's or a day's limit is not known here: empty."""
     spent = {
-        "session_money": format_cost(used.cost, unpriced=used.unpriced),
-        "session_tokens": f"{used.tokens:,}",
+        "max_session_cost": format_cost(used.cost, unpriced=used.unpriced),
+        "max_session_tokens": f"{used.tokens:,}",
     }
     found = []
     for key, name in _NAMES.items():
         most = limits.get(key) or 0
         if key in spent or most:
-            said = (format_cost(most) if "money" in key else f"{most:,g}") if most else NONE
+            said = (format_cost(most) if "cost" in key else f"{most:,g}") if most else NONE
             found.append((name, spent.get(key, ""), said))
     return tuple(found)
 

@@ -245,7 +245,7 @@ class FarHouse:
                 "that is not an amount of money",
                 hint="Enter an amount in dollars, for example 2.50.",
             )
-        await self._there.set_budget(session_money=money)
+        await self._there.set_budget(max_session_cost=money)
 
     async def doctor(self) -> tuple[str, ...]:
         """What was found on the server's machine, a line each."""

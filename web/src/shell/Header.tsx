@@ -130,7 +130,7 @@ function Title({ line }: { line: SessionLine }) {
 function Meters({ line, view, detail }: { line: SessionLine; view: View | null; detail: SessionDetail | null }) {
   const tokens = view?.meter.contextTokens ?? 0;
   const size = view?.meter.contextWindow || (detail?.context?.window ?? 0);
-  const most = detail?.limits?.["sessionMoney"] ?? 0;
+  const most = detail?.limits?.["maxSessionCost"] ?? 0;
   const cost = Math.max(line.cost, view?.meter.cost ?? 0);
   const unpriced = Math.max(line.unpriced, view?.meter.unpriced ?? 0);
   const used = Math.max(line.tokens, view?.meter.tokens ?? 0);

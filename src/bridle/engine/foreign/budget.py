@@ -27,14 +27,15 @@ def remaining_budget(
     """Return what the turn may still use. `before`: what the session had used when it began."""
     limits = budget.limits
     tokens = _least_left(
-        (limits.tokens, budget.tokens), (limits.session_tokens, before.tokens + budget.tokens)
+        (limits.max_turn_tokens, budget.tokens),
+        (limits.max_session_tokens, before.tokens + budget.tokens),
     )
     money = _least_left(
-        (limits.money, budget.money), (limits.session_money, before.cost + budget.money)
+        (limits.max_cost, budget.money), (limits.max_session_cost, before.cost + budget.money)
     )
     return RemainingBudget(
-        steps=_left(limits.steps, budget.steps),
-        tool_calls=_left(limits.tool_calls, budget.tool_calls),
+        steps=_left(limits.max_steps, budget.steps),
+        tool_calls=_left(limits.max_tool_calls, budget.tool_calls),
         tokens=None if tokens is None else int(tokens),
         money=money,
         deadline=deadline,
@@ -47,21 +48,21 @@ def limit_reached(budget: Budget, before: ExecutionMetrics, ahead: int = 0) -> t
     `ahead` counts steps that are about to be taken.
     """
     limits, tokens, money = budget.limits, budget.tokens, budget.money
-    if limits.steps and budget.steps + ahead > limits.steps:
-        return f"the limit of {quantity(limits.steps, 'step')} is reached", ""
-    if limits.tokens and tokens >= limits.tokens:
-        limit = f"the limit of {quantity(limits.tokens, 'token')} is reached"
+    if limits.max_steps and budget.steps + ahead > limits.max_steps:
+        return f"the limit of {quantity(limits.max_steps, 'step')} is reached", ""
+    if limits.max_turn_tokens and tokens >= limits.max_turn_tokens:
+        limit = f"the limit of {quantity(limits.max_turn_tokens, 'token')} is reached"
         return f"{limit}: {tokens:,} are used", ""
-    if limits.money and money >= limits.money:
-        limit = f"the limit of {format_cost(limits.money)} is reached"
+    if limits.max_cost and money >= limits.max_cost:
+        limit = f"the limit of {format_cost(limits.max_cost)} is reached"
         return f"{limit}: {format_cost(money)} is spent", ""
-    session_tokens, session_money = before.tokens + tokens, before.cost + money
-    if limits.session_tokens and session_tokens >= limits.session_tokens:
-        limit = f"the limit of {quantity(limits.session_tokens, 'token')} a session is reached"
+    session_tokens, session_cost = before.tokens + tokens, before.cost + money
+    if limits.max_session_tokens and session_tokens >= limits.max_session_tokens:
+        limit = f"the limit of {quantity(limits.max_session_tokens, 'token')} a session is reached"
         return f"{limit}: {session_tokens:,} are used", raise_limit_hint("tokens")
-    if limits.session_money and session_money >= limits.session_money:
-        limit = f"the limit of {format_cost(limits.session_money)} a session is reached"
-        return f"{limit}: {format_cost(session_money)} is spent", raise_limit_hint("money")
+    if limits.max_session_cost and session_cost >= limits.max_session_cost:
+        limit = f"the limit of {format_cost(limits.max_session_cost)} a session is reached"
+        return f"{limit}: {format_cost(session_cost)} is spent", raise_limit_hint("cost")
     if trouble := _unknown_cost(budget, before):
         return trouble, _UNPRICED
     if budget.above is not None:  # what others below the same parent have used counts as well
@@ -72,12 +73,12 @@ def limit_reached(budget: Budget, before: ExecutionMetrics, ahead: int = 0) -> t
 def _unknown_cost(budget: Budget, before: ExecutionMetrics) -> str:
     """Return which limit of money cannot be kept because nobody knows what was spent."""
     limits = budget.limits
-    if limits.money and budget.unpriced_model:
-        limit = f"a limit of {format_cost(limits.money)}"
+    if limits.max_cost and budget.unpriced_model:
+        limit = f"a limit of {format_cost(limits.max_cost)}"
         return f"what {budget.unpriced_model} cost is unknown, so {limit} {_CANNOT}"
-    if limits.session_money and (budget.unpriced_model or before.unpriced):
+    if limits.max_session_cost and (budget.unpriced_model or before.unpriced):
         what = budget.unpriced_model or "an earlier reply of this session"
-        limit = f"a limit of {format_cost(limits.session_money)} a session"
+        limit = f"a limit of {format_cost(limits.max_session_cost)} a session"
         return f"what {what} cost is unknown, so {limit} {_CANNOT}"
     return ""
 
@@ -102,8 +103,8 @@ class DayBudget:
                 self._session_id,
                 1,
                 _LEAST_MONEY,
-                limit_tokens=self._limits.day_tokens,
-                limit_money=self._limits.day_money,
+                limit_tokens=self._limits.max_day_tokens,
+                limit_money=self._limits.max_day_cost,
             )
 
     async def release(self) -> None:

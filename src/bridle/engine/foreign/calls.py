@@ -291,11 +291,11 @@ class ForeignCalls:
     def _note_if_spent(self) -> None:
         """Note that the agent asks for a call beyond its limit."""
         budget = self._turn.budget
-        self._is_spent |= 0 < budget.limits.tool_calls <= budget.tool_calls
+        self._is_spent |= 0 < budget.limits.max_tool_calls <= budget.tool_calls
 
     def _end_if_stuck(self) -> None:
         if self._is_spent:
-            most = quantity(self._turn.budget.limits.tool_calls, "tool call")
+            most = quantity(self._turn.budget.limits.max_tool_calls, "tool call")
             self.end(Ending("budget", _SPENT.format(most)))
         elif self._calls.stuck:
             hint = "Look at that call, then say how to continue."

@@ -25,10 +25,10 @@ _MOST = 8  # tasks at a time: each has connections, a model's attention, and may
 class Caps(Struct, frozen=True):
     """What a task may use at most, where whoever gives it wants it to be less. None: as much."""
 
-    steps: int | None = None
-    seconds: float | None = None
-    tokens: int | None = None
-    money: float | None = None
+    max_steps: int | None = None
+    max_seconds: float | None = None
+    max_turn_tokens: int | None = None
+    max_cost: float | None = None
 
 
 class Order(Struct, frozen=True):

@@ -76,7 +76,7 @@ class Limits(Struct, frozen=True):
     file: int = 10_000_000
     entries: int = 50_000
     fresh: int = 1_000_000_000
-    seconds: float = 10.0
+    max_seconds: float = 10.0
 
 
 DEFAULT_LIMITS = Limits()
@@ -88,7 +88,7 @@ class EntryReader:
     def __init__(self, objects: ContentStore, limits: Limits) -> None:
         self._objects = objects
         self._limits = limits
-        self._deadline = time.monotonic() + limits.seconds
+        self._deadline = time.monotonic() + limits.max_seconds
         self._new_bytes = 0
         self._is_full = False
 
