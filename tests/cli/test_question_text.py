@@ -19,7 +19,7 @@ from bridle.cli.style import Paint, cells
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.protocols.session import NO, YES, Answer
-from bridle.workspace.change import told
+from bridle.workspace.change import change_lines
 
 PLAIN = Paint(False)
 LINE = "git add -A && git commit -m x && git push"
@@ -131,7 +131,7 @@ BEFORE = "one\ntwo\nthree\n"
     ],
 )
 def test_a_change_is_shown_on_what_the_file_holds(arguments: dict[str, Any], lines: list[str]):
-    found = told(arguments, BEFORE)
+    found = change_lines(arguments, BEFORE)
     assert found is not None
     assert (found[0], set(found[1]) - {"all"}) == (lines, set())
 
@@ -143,7 +143,7 @@ EDIT = st.fixed_dictionaries({"old": TEXT, "new": TEXT}, optional={"all": st.boo
 @given(edits=st.lists(EDIT, min_size=1, max_size=3), before=st.none() | TEXT)
 def test_no_text_that_would_be_written_is_left_out(edits: list[dict[str, Any]], before: str | None):
     """Every line of a replacement is among the lines, unless a later one replaces it again."""
-    found = told({"path": "p", "edits": edits}, before)
+    found = change_lines({"path": "p", "edits": edits}, before)
     assert found is not None and found[1] == {}
     shown = {line[1:].removeprefix(" ").strip() for line in found[0]} | {"", "p"}
     shown |= {line[1:].strip() for line in found[0]}

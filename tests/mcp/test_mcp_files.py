@@ -9,7 +9,7 @@ from mcp_rig import RAW, look, raw, serving, source_of
 from bridle.config.trust import HOOKS, SERVERS, Trust
 from bridle.errors import ToolError
 from bridle.tools.mcp.spec import ServerSpec
-from bridle.workspace.programs import fingerprints, named_files
+from bridle.workspace.programs import fingerprints, mentioned_files
 from rig import run
 
 REFUSED = (
@@ -179,7 +179,7 @@ def test_the_files_that_words_name(tmp_path, words, found):
     (tmp_path / "outside.py").write_text("")
     link.symlink_to(root)
     given = [one.format(root=root, link=link) for one in words]
-    assert list(named_files(given, str(root), str(root))) == found
+    assert list(mentioned_files(given, str(root), str(root))) == found
 
 
 def test_a_file_that_leads_out_is_known_by_where_it_leads(tmp_path):
@@ -187,7 +187,7 @@ def test_a_file_that_leads_out_is_known_by_where_it_leads(tmp_path):
     root.mkdir()
     (tmp_path / "python").write_text("x")
     (root / "python").symlink_to(tmp_path / "python")
-    names = named_files(["./python"], str(root), str(root))
+    names = mentioned_files(["./python"], str(root), str(root))
     assert fingerprints(names, str(root)) == {"python": f"leads to {tmp_path / 'python'}"}
 
 

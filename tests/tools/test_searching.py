@@ -17,7 +17,7 @@ from bridle.protocols.tool import ToolResult
 from bridle.tools.glob import Glob, glob_matcher
 from bridle.tools.grep import Grep, find_ripgrep
 from bridle.tools.list import List
-from bridle.workspace.ignore import Tree
+from bridle.workspace.ignore import FileTree
 from bridle.workspace.workspace import Workspace
 from rig import seeds
 
@@ -257,12 +257,12 @@ def test_a_tree_without_end_is_looked_through_so_far_and_says_so(desk: Desk) -> 
         desk.put(f"many/{number:02}", "", read=False)
     desk.put("many/.gitignore", "*\n", read=False)
     desk.put("top", "", read=False)
-    tree = Tree(desk.workspace, most=10)
+    tree = FileTree(desk.workspace, most=10)
     assert list(tree) == ["top"]
     assert tree.stopped == "more than 10 entries; the rest was not looked at"
     (desk.root / "many/.gitignore").unlink()
     assert len(list(tree)) == 1 + 8
-    whole = Tree(desk.workspace, most=32)
+    whole = FileTree(desk.workspace, most=32)
     assert (len(list(whole)), whole.stopped) == (31, "")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bridle.workspace.machine import LocalMachine
-from bridle.workspace.programs import find_program, folders
+from bridle.workspace.programs import find_program, path_folders
 from bridle.workspace.workspace import Workspace
 
 
@@ -29,8 +29,8 @@ def test_folders_without_an_absolute_name_or_in_a_root_are_left_out(
     (tmp_path / "link").symlink_to(root)
     given = ["", ".", "bin", f"{root}/bin", f"{tmp_path}/link", f"{root}x", "/usr/bin"]
     monkeypatch.setenv("PATH", ":".join(given))
-    assert folders([str(root)]) == (f"{root}x", "/usr/bin")
-    assert folders() == (f"{root}/bin", f"{tmp_path}/link", f"{root}x", "/usr/bin")
+    assert path_folders([str(root)]) == (f"{root}x", "/usr/bin")
+    assert path_folders() == (f"{root}/bin", f"{tmp_path}/link", f"{root}x", "/usr/bin")
 
 
 def test_a_program_is_never_taken_from_a_root_nor_by_a_link_that_leads_there(

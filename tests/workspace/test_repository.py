@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bridle.workspace.git import repository
-from bridle.workspace.git.repository import Look, Repositories
+from bridle.workspace.git.repository import Inspection, Repositories
 from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 
@@ -231,13 +231,13 @@ def test_a_configuration_that_is_odd_is_wild(repo: Path, config: bytes) -> None:
 def test_files_that_are_none_are_wild_and_nobody_waits(repo: Path) -> None:
     (repo / ".git/config").unlink()
     os.mkfifo(repo / ".git/config")
-    assert "no file" in why(repo)
+    assert "not a file" in why(repo)
     (repo / ".git/config").unlink()
     (repo / ".git/config").symlink_to("config")
     assert why(repo) != ""
     (repo / ".git/config").unlink()
     (repo / ".git/config").symlink_to("/dev/zero")
-    assert "no file" in why(repo)
+    assert "not a file" in why(repo)
 
 
 def test_an_index_that_cannot_be_read_is_wild(repo: Path) -> None:
@@ -251,7 +251,7 @@ def test_an_answer_is_remembered_until_something_changes(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever was looked at: an old file, a new one, one that was not there."""
-    monkeypatch.setattr(repository, "_UNSETTLED", -1e9)  # as if all of it were old
+    monkeypatch.setattr(repository, "_RECENT", -1e9)  # as if all of it were old
     found = Repositories("/nonexistent")
     for _ in range(2):
         assert found.is_safe(str(repo))
@@ -272,10 +272,10 @@ def test_an_answer_is_remembered_until_something_changes(
 def test_what_has_just_changed_is_looked_at_again(repo: Path) -> None:
     later = time.time() + 1000
     os.utime(repo / ".git/config", (later, later))
-    look = Look("/nonexistent")
-    look.at(str(repo))
-    assert not look.is_settled
-    assert set(look.marks) >= {str(repo / ".git/config"), str(repo / ".git/index")}
+    inspection = Inspection("/nonexistent")
+    inspection.check(str(repo))
+    assert not inspection.is_old
+    assert set(inspection.stamps) >= {str(repo / ".git/config"), str(repo / ".git/index")}
     found = Repositories("/nonexistent")
     assert found.is_safe(str(repo))
     assert found._known == {}
@@ -289,12 +289,12 @@ def test_while_times_are_too_young_to_tell_of_a_change_what_is_in_a_file_does(
     config.write_text(config.read_text() + "[core]\n\tbare = false\n")
     found = Repositories("/nonexistent")
     assert found.is_safe(str(repo))
-    young = found._young
-    assert young is not None
-    marks = dict(young[1].marks)
-    monkeypatch.setattr(repository, "_mark", marks.get)
+    recent = found._recent
+    assert recent is not None
+    stamps = dict(recent[1].stamps)
+    monkeypatch.setattr(repository, "_stamp", stamps.get)
     assert found.is_safe(str(repo))
-    assert found._young is young  # it was not judged anew
+    assert found._recent is recent  # it was not judged anew
     config.write_text(config.read_text().replace("bare = false", "pager= false"))
     assert not found.is_safe(str(repo))
     assert found._known == {}
@@ -304,10 +304,10 @@ def test_what_was_young_is_remembered_by_its_times_once_it_is_old(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = Repositories("/nonexistent")
-    monkeypatch.setattr(repository, "_UNSETTLED", 1e9)
+    monkeypatch.setattr(repository, "_RECENT", 1e9)
     assert found.is_safe(str(repo))
     assert found._known == {}
-    monkeypatch.setattr(repository, "_UNSETTLED", -1e9)
+    monkeypatch.setattr(repository, "_RECENT", -1e9)
     assert found.is_safe(str(repo))
-    assert found._young is None
+    assert found._recent is None
     assert list(found._known) == [str(repo)]

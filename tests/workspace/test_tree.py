@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.workspace.ignore import Tree, compile_glob, expand_braces, parse_ignore
+from bridle.workspace.ignore import FileTree, compile_glob, expand_braces, parse_ignore
 from bridle.workspace.workspace import Workspace
 
 
@@ -103,7 +103,7 @@ def test_the_walk_honours_gitignore_at_every_level(tmp_path: Path) -> None:
     (tmp_path / "src" / ".gitignore").write_text("*.log\ndeep/d.py\n")
     (tmp_path / "link").symlink_to("src")
     (tmp_path / "filelink").symlink_to("a.py")
-    assert list(Tree(files)) == [
+    assert list(FileTree(files)) == [
         ".gitignore",
         ".hidden",
         "a.py",
@@ -113,19 +113,19 @@ def test_the_walk_honours_gitignore_at_every_level(tmp_path: Path) -> None:
         "src/top.txt",
         "src/build/inner.txt",
     ]
-    assert list(Tree(files, "src/build")) == ["src/build/inner.txt"]
-    assert list(Tree(files, "src/deep")) == []
+    assert list(FileTree(files, "src/build")) == ["src/build/inner.txt"]
+    assert list(FileTree(files, "src/deep")) == []
 
 
 def test_a_folder_that_is_ignored_is_not_entered_again(tmp_path: Path) -> None:
     files = make(tmp_path, "out/a.txt", "out/b.txt", "c.txt")
     (tmp_path / ".gitignore").write_text("out/\n!out/a.txt\n")
-    assert list(Tree(files)) == [".gitignore", "c.txt"]
+    assert list(FileTree(files)) == [".gitignore", "c.txt"]
 
 
 def test_a_walk_that_is_too_long_stops_and_says_so(tmp_path: Path) -> None:
     files = make(tmp_path, *(f"d{number}/f" for number in range(10)))
-    tree = Tree(files, most=15)
+    tree = FileTree(files, most=15)
     assert len(list(tree)) == 5
     assert tree.stopped == "more than 15 entries; the rest was not looked at"
 
@@ -134,4 +134,4 @@ def test_a_walk_does_not_leave_through_a_link(tmp_path: Path) -> None:
     """(A6)"""
     make(tmp_path, "outside/secret", "ws/a")
     (tmp_path / "ws" / "out").symlink_to(tmp_path / "outside")
-    assert list(Tree(Workspace(tmp_path / "ws"))) == ["a"]
+    assert list(FileTree(Workspace(tmp_path / "ws"))) == ["a"]

@@ -10,10 +10,10 @@ from bridle.errors import ConfigError
 from bridle.workspace.git.worktree import (
     Worktree,
     add_worktree,
-    checked,
+    check_worktree,
     list_worktrees,
     remove_worktree,
-    uncommitted,
+    uncommitted_files,
 )
 
 
@@ -126,7 +126,7 @@ def test_what_is_there_is_left_as_it_is(repo: Path, folder: Path) -> None:
     with pytest.raises(ConfigError, match="exists already"):
         add_worktree(repo, "w", folder=folder)
     git(repo, "branch", "bridle/taken")
-    with pytest.raises(ConfigError, match=r"git refused: .*bridle/taken"):
+    with pytest.raises(ConfigError, match=r"git failed: .*bridle/taken"):
         add_worktree(repo, "taken", folder=folder)
     assert [one.name for one in list_worktrees(repo, folder=folder)] == ["w"]
 
@@ -178,7 +178,7 @@ def test_a_folder_that_a_commit_has_as_a_link_is_no_workspace(
         add_worktree(repo / "sub", "w", folder=folder)
     [made] = list_worktrees(repo / "sub", folder=folder)
     with pytest.raises(ConfigError, match="in it the workspace's folder is a link"):
-        checked(made)
+        check_worktree(made)
 
 
 def test_a_git_that_lies_in_the_workspace_is_not_run(
@@ -190,5 +190,5 @@ def test_a_git_that_lies_in_the_workspace_is_not_run(
     planted.chmod(0o755)
     monkeypatch.setenv("PATH", f"{repo / 'packages'}:{os.environ['PATH']}")
     (repo / "packages/a/x.txt").write_text("two\n")
-    assert uncommitted(repo, ["packages/a/x.txt"]) == {"packages/a/x.txt"}
+    assert uncommitted_files(repo, ["packages/a/x.txt"]) == {"packages/a/x.txt"}
     assert list(repo.rglob("ran")) == []

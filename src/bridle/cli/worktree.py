@@ -25,7 +25,7 @@ def open_worktree(root: Path, name: str, state: Path) -> Path:
 
     `root` is a folder of the repository.
     """
-    from bridle.workspace.git.worktree import add_worktree, checked, list_worktrees
+    from bridle.workspace.git.worktree import add_worktree, check_worktree, list_worktrees
 
     if len(name.split()) > 1:
         raise click.UsageError(
@@ -37,7 +37,7 @@ def open_worktree(root: Path, name: str, state: Path) -> Path:
     if os.path.lexists(folder / name):
         for tree in list_worktrees(root, folder=folder):
             if tree.name == name:
-                return Path(checked(tree).root)
+                return Path(check_worktree(tree).root)
     made = Path(add_worktree(root, name, folder=folder).root)
     _copy_trust(root, made, state)
     return made

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from bridle.config.mcp import parse_servers
 from bridle.errors import ConfigError, ToolError
 from bridle.workspace.fs import replace_file
-from bridle.workspace.programs import fingerprints, leads_out, named_files
+from bridle.workspace.programs import fingerprints, mentioned_files, outside_target
 from bridle.workspace.workspace import Workspace
 
 POLICY = ".bridle/policy.yaml"
@@ -231,7 +231,7 @@ def _named_files(root: str | os.PathLike[str], file: FolderFile) -> tuple[str, .
     text, real = file.data.decode("utf-8", "replace"), _real(root)
     if file.name == HOOKS:
         lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
-        return named_files(lines, real, real, outright=True)
+        return mentioned_files(lines, real, real, exact=True)
     try:
         servers = parse_servers(text, Path(root, SERVERS))
     except ConfigError:
@@ -239,7 +239,7 @@ def _named_files(root: str | os.PathLike[str], file: FolderFile) -> tuple[str, .
     return tuple(
         name
         for server in servers
-        for name in named_files(
+        for name in mentioned_files(
             (*server.command, *server.env.values()),
             str(Path(real, Path(server.cwd).expanduser())),
             real,
@@ -250,7 +250,7 @@ def _named_files(root: str | os.PathLike[str], file: FolderFile) -> tuple[str, .
 def _read_script(root: str | os.PathLike[str], name: str) -> FolderFile | None:
     """Read a script as it is now; its fingerprint if it lies elsewhere or is long."""
     is_beside = Path(name).parent == Path(SERVERS).parent
-    if not is_beside and (leads_out(name, _real(root)) or _size(root, name) > _LARGEST):
+    if not is_beside and (outside_target(name, _real(root)) or _size(root, name) > _LARGEST):
         fingerprint = fingerprints((name,), _real(root))[name]
         return FolderFile(name, f"{_size(root, name)} bytes, {fingerprint}".encode())
     return _read(root, name)

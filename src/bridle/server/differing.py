@@ -1,6 +1,6 @@
 """What a call that waits for an answer would change in a file, line by line. Reads that one file.
 
-Where the file cannot be read, the change is told as it was asked for.
+Where the file cannot be read, the change is shown as the call gives it.
 """
 
 import os
@@ -8,7 +8,7 @@ from difflib import unified_diff
 
 from bridle.errors import AgentError
 from bridle.messages import ToolCall
-from bridle.workspace.change import result, told
+from bridle.workspace.change import change_lines, changed_content
 from bridle.workspace.fs import READ
 from bridle.workspace.text import one_line
 from bridle.workspace.workspace import Workspace
@@ -20,12 +20,12 @@ def diff_of(call: ToolCall, workspace: str) -> str:
     """A unified diff, where the call fits the file; nothing for a call that changes no file."""
     path = call.arguments.get("path")
     if not isinstance(path, str):
-        found = told(call.arguments, None)
+        found = change_lines(call.arguments, None)
         return "\n".join(found[0]) if found is not None else ""
     before = _held(path, workspace)
-    after = result(call.arguments, before) if before is not None else None
+    after = changed_content(call.arguments, before) if before is not None else None
     if before is None or after is None:
-        found = told(call.arguments, before)
+        found = change_lines(call.arguments, before)
         return "\n".join(found[0]) if found is not None else ""
     name = one_line(path, 500)
     lines = unified_diff(

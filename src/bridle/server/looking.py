@@ -22,7 +22,7 @@ from bridle.server.views import Hit, Hits, Paths, RulePreview
 from bridle.server.wanting import earlier
 from bridle.stores.search import search
 from bridle.stores.session_index import log_entries, read_entries
-from bridle.workspace.ignore import Tree
+from bridle.workspace.ignore import FileTree
 from bridle.workspace.text import one_line
 from bridle.workspace.workspace import Workspace
 
@@ -90,7 +90,7 @@ class Looking:
 
 
 def _matching(root: str, query: str, limit: int) -> Paths:
-    every = Tree(Workspace(root), most=_ENTRIES)
+    every = FileTree(Workspace(root), most=_ENTRIES)
     ranked = _ranked(every, fuzzy(query), monotonic() + _SECONDS)
     return Paths(tuple(path for _, path in nsmallest(limit, ranked)))
 

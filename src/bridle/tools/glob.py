@@ -9,7 +9,7 @@ from bridle.policy import ToolPolicy
 from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import workspace_of
-from bridle.workspace.ignore import Matcher, Tree, compile_glob
+from bridle.workspace.ignore import FileTree, Matcher, compile_glob
 from bridle.workspace.text import one_line
 
 _MAX_FILES = 1000  # listed
@@ -65,7 +65,7 @@ def _find(files: Files, pattern: str, path: str) -> ToolResult:
         top = "."
     matches = glob_matcher(pattern)
     skip = 0 if top == "." else len(top) + 1
-    tree = Tree(workspace, top)
+    tree = FileTree(workspace, top)
     paths = [path for path in tree if matches(path[skip:])]
     lines = [one_line(path, 1000) for path in paths[:_MAX_FILES]]
     if len(paths) > _MAX_FILES:

@@ -30,7 +30,7 @@ from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import file_status, workspace_of
 from bridle.workspace.fs import READ
 from bridle.workspace.handles import Location
-from bridle.workspace.ignore import Tree
+from bridle.workspace.ignore import FileTree
 from bridle.workspace.process.command import Command, clean_environment
 from bridle.workspace.programs import find_program
 from bridle.workspace.regex_safety import Unsearchable, bounded_search
@@ -248,7 +248,7 @@ class _Search:
         if not self._workspace.is_folder(self._path):
             yield self._path
             return
-        tree = Tree(self._workspace, self._path)
+        tree = FileTree(self._workspace, self._path)
         yield from tree
         if tree.stopped:
             self._notes.append(tree.stopped)

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 
 from bridle.protocols.tool import Access
-from bridle.workspace.git.objects import committed, has_blob
+from bridle.workspace.git.objects import committed_paths, has_blob
 from bridle.workspace.git.paths import GitConfiguration
 from bridle.workspace.git.worktree import WORKTREE_FILES, linked_repository
 from bridle.workspace.guarded_files import AllowedChanges, GuardedFiles, GuardedPaths
@@ -188,7 +188,7 @@ class GuardedRoot:
             elif run.access.git:
                 left = {path: left[path] for path in known}
                 commits = run.commits.get(self.root, ())
-                found |= committed(self.root, commits, left, roots=run.roots)
+                found |= committed_paths(self.root, commits, left, roots=run.roots)
         return found
 
     def _unreadable(self, found: GuardedPaths, run: Run) -> tuple[str, ...]:

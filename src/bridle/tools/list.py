@@ -8,7 +8,7 @@ from bridle.policy import ToolPolicy
 from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import MAX_ENTRIES, Entry, first_entries, missing_file_error
-from bridle.workspace.ignore import Ignored, Rule, parse_ignore
+from bridle.workspace.ignore import IgnoreRules, Rule, parse_ignore
 from bridle.workspace.text import one_line
 
 _DEPTH = 2  # unless the model asks for another
@@ -70,8 +70,8 @@ class _Listing:
         text = "\n".join(self._lines) or "(the folder is empty, or all of it is ignored)"
         return ToolResult.success({"path": top, "entries": self._count}, text=text)
 
-    def _add_folder(self, folder: str, above: Ignored, depth: int, level: int) -> None:
-        rules = Ignored(folder, self._read_gitignore(folder), above)
+    def _add_folder(self, folder: str, above: IgnoreRules, depth: int, level: int) -> None:
+        rules = IgnoreRules(folder, self._read_gitignore(folder), above)
         prefix = f"{folder}/" if folder else ""
 
         def is_wanted(entry: Entry) -> bool:
@@ -79,7 +79,7 @@ class _Listing:
                 return False
             if self._with_ignored:
                 return True
-            return not rules.covers(prefix + entry.name, entry.kind == "folder")
+            return not rules.ignore(prefix + entry.name, entry.kind == "folder")
 
         limit = _MAX_LINES if level == 0 else _MAX_IN_FOLDER
         try:
@@ -105,12 +105,12 @@ class _Listing:
         else:
             self._is_cut = True
 
-    def _rules_above(self, top: str) -> Ignored:
-        rules = Ignored("", [])
+    def _rules_above(self, top: str) -> IgnoreRules:
+        rules = IgnoreRules("", [])
         parts = [] if top == "." else top.split("/")
         for depth in range(len(parts)):
             folder = "/".join(parts[:depth])
-            rules = Ignored(folder, self._read_gitignore(folder), rules)
+            rules = IgnoreRules(folder, self._read_gitignore(folder), rules)
         return rules
 
     def _read_gitignore(self, folder: str) -> list[Rule]:

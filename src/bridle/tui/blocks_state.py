@@ -56,12 +56,12 @@ class State(Struct):
 
         May be called in a thread.
         """
-        from bridle.workspace.git.worktree import uncommitted
+        from bridle.workspace.git.worktree import uncommitted_files
 
         files = dict(self.files)
         if not files:
             return
-        still = uncommitted(workspace, files)
+        still = uncommitted_files(workspace, files)
         for path, how in files.items():
             is_there = os.path.lexists(f"{workspace}/{path}")
             is_gone = how != "deleted" and not is_there

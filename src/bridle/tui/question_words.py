@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
-from bridle.workspace.change import marked, told
+from bridle.workspace.change import change_lines, prefix_lines
 from bridle.workspace.event_text import NETWORK, as_json
 from bridle.workspace.text import flat, neutral, one_line
 
@@ -182,8 +182,8 @@ def _call(call: ToolCall, before: str | None) -> Iterator[str]:
     arguments = dict(call.arguments)
     if isinstance(command := arguments.get("command"), str) and call.name == "shell":
         del arguments["command"]
-        yield from marked(command, "$ ")
-    elif (change := told(arguments, before)) is not None:
+        yield from prefix_lines(command, "$ ")
+    elif (change := change_lines(arguments, before)) is not None:
         lines, arguments = change
         yield from lines
     if arguments:

@@ -95,7 +95,7 @@ class QuestionsFlow(Vertical):
     def _come_up(self, asked: ApprovalAsked) -> None:
         """A new question; where the file lies elsewhere, the change is asked for first."""
         elsewhere = self.house is not None and bool(self.house.place.server)
-        if elsewhere and change.told(dict(asked.call.arguments), None) is not None:
+        if elsewhere and change.change_lines(dict(asked.call.arguments), None) is not None:
             self._ask_change()
         else:
             self.update()

@@ -23,7 +23,7 @@ from bridle.tools.mcp.tool import (
     to_result,
 )
 from bridle.tools.threads import in_thread
-from bridle.workspace.programs import fingerprints, named_files
+from bridle.workspace.programs import fingerprints, mentioned_files
 from bridle.workspace.text import one_line, quantity
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ class Server:
         words = (*self.spec.command, *self.spec.env.values()) if self.spec.command else ()
         if not words:
             return {}
-        files = named_files(words, self.spec.cwd or self._folder, self._folder)
+        files = mentioned_files(words, self.spec.cwd or self._folder, self._folder)
         return dict(fingerprints(files, self._folder))
 
     def _check_files(self) -> None:

@@ -22,7 +22,7 @@ from bridle.tools.shell.jobs import Jobs, jobs_of
 from bridle.tools.threads import in_thread
 from bridle.tools.workspace_files import workspace_of
 from bridle.workspace.fs import is_below, private_folder
-from bridle.workspace.git.objects import commits_now
+from bridle.workspace.git.objects import current_commits
 from bridle.workspace.process.command import clean_environment
 from bridle.workspace.protected_files import Restoration
 from bridle.workspace.sandbox import Sandbox
@@ -190,7 +190,7 @@ def _commits_before(origin: str, folder: str, roots: Sequence[str]) -> _Commits:
         with suppress(OSError, msgspec.MsgspecError):
             known |= msgspec.json.decode(file.read_bytes() if folder else b"{}", type=_Commits)
         missing = [root for root in roots if root not in known]
-        known |= {root: commits_now(root, roots) for root in missing}
+        known |= {root: current_commits(root, roots) for root in missing}
         if folder and missing:
             with suppress(OSError, UnicodeError):
                 file.write_bytes(msgspec.json.encode(known))

@@ -28,7 +28,7 @@ from msgspec import Struct
 from bridle.errors import ToolError
 from bridle.workspace.process.process_tree import ProcessTree
 from bridle.workspace.process.supervised import GRACE, Lifeline
-from bridle.workspace.programs import folders
+from bridle.workspace.programs import path_folders
 from bridle.workspace.sandbox import Start
 
 # The environment of a child process: a short list of harmless variables, and never a key.
@@ -54,7 +54,7 @@ def clean_environment(roots: Sequence[str] = ()) -> dict[str, str]:
         if name in INHERITED or name.startswith("LC_")
     }
     if "PATH" in inherited:
-        inherited["PATH"] = os.pathsep.join(folders(roots))
+        inherited["PATH"] = os.pathsep.join(path_folders(roots))
     plain_terminal = {
         "TERM": "dumb",
         "PAGER": "cat",

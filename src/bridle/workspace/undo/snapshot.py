@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from bridle.workspace.fs import FOLDER, READ, open_parent
 from bridle.workspace.git.repository import tracked_paths
-from bridle.workspace.ignore import Ignored, parse_ignore
+from bridle.workspace.ignore import IgnoreRules, parse_ignore
 from bridle.workspace.undo.storage import ContentStore
 from bridle.workspace.undo.tree import IGNORED, TRACKED, Entry, Folder, Tree
 
@@ -218,7 +218,7 @@ class Rules:
         self._base = ""
         self._above: Rules | None = None
         self._object = ""
-        self._ignore: Ignored | None = None
+        self._ignore: IgnoreRules | None = None
         self._ignores_all = False
 
     def of_folder(self, folder: str, entry: Entry | None) -> "Rules":
@@ -239,14 +239,14 @@ class Rules:
 
     def ignore(self, path: str, is_folder: bool) -> bool:
         """Is the path ignored?"""
-        return self._ignores_all or self._load().covers(path, is_folder)
+        return self._ignores_all or self._load().ignore(path, is_folder)
 
-    def _load(self) -> Ignored:
+    def _load(self) -> IgnoreRules:
         if self._ignore is None:
             data = self._objects.get(self._object) if self._object else b""
             above = self._above._load() if self._above is not None else None
             rules = parse_ignore((data or b"").decode(errors="replace"))
-            self._ignore = Ignored(self._base, rules, above)
+            self._ignore = IgnoreRules(self._base, rules, above)
         return self._ignore
 
 
