@@ -145,7 +145,7 @@ def test_killed_with_9_it_is_said_and_the_next_command_takes_it_up(background):
     with background.terminal("attach", "--plain", session) as terminal:
         terminal.expect("[y/s/r/N] ")
         terminal.type("n\n")
-        terminal.expect("the answer was no")
+        terminal.expect("approval was denied")
     stopped = background.run("stop", "--all")
     assert (stopped.returncode, ps(background)) == (0, [])
     while pids(background):

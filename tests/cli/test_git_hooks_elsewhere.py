@@ -41,7 +41,7 @@ def test_no_tool_writes_them_unasked_in_the_mode_auto(repository: Program):
     repository.run("run", "go", "--yes", "-m", model)
     texts = [one["text"] for one in repository.results()]
     assert len(texts) == 5
-    assert all(text.startswith("not permitted: ") for text in texts), texts
+    assert all(text.startswith("not run: ") for text in texts), texts
     assert "core.hooksPath leads there" in texts[0]
     assert (repository.workspace / "githooks/pre-commit").read_text() == HOOK
     assert not (repository.workspace / "githooks/pre-push").exists()

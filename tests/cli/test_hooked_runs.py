@@ -26,7 +26,7 @@ def theirs(bridle) -> Path:
 def test_the_person_s_own_hook_denies_also_with_yes(bridle: Program):
     mine(bridle).write_text(NO % "mine")
     done = bridle.run("run", "go", "--yes", "-m", bridle.script(WRITE, "ok"))
-    assert "a hook said no: not mine" in done.stderr
+    assert "a hook denied it: not mine" in done.stderr
     assert not (bridle.workspace / "a.txt").exists()
 
 
@@ -108,6 +108,6 @@ def test_a_hook_s_changed_arguments_are_judged_again(bridle: Program):
     said = json.dumps({"arguments": {"path": "../out.txt", "content": "x"}})
     mine(bridle).write_text(f"- {{on: before_tool, run: [echo, '{said}']}}\n")
     done = bridle.run("run", "go", "--yes", "-m", bridle.script(WRITE, "ok"))
-    assert "not permitted" in done.stderr
+    assert "not run" in done.stderr
     assert not (bridle.workspace / "a.txt").exists()
     assert not (bridle.workspace.parent / "out.txt").exists()

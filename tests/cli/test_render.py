@@ -66,7 +66,7 @@ def test_a_call_is_one_harmless_line(name: str, arguments: dict[str, Any], line:
         (ToolOutput("1", "a\nb\nOK\n[exit code 0]", name="shell"), "  ✓ OK (3 lines)"),
         (ToolOutput("1", "(no output)\n[exit code 0]", name="shell"), "  ✓ no output"),
         (ToolOutput("1", "a\nb\n[exit code 1]", True, "shell"), "  ✗ exit code 1 · b (2 lines)"),
-        (ToolOutput("1", "not permitted: no", True, "shell"), "  ✗ not permitted: no"),
+        (ToolOutput("1", "not run: no", True, "shell"), "  ✗ not run: no"),
         (ToolOutput("1", "Changed `a`:\nx\ny", name="edit"), "  ✓ Changed `a`"),
         (ToolOutput("1", "no such file", True), "  ✗ no such file"),
         (ToolOutput("1", "exit 1\nx\ny", True), "  ✗ exit 1 (+2 lines)"),
@@ -296,12 +296,12 @@ def test_who_refused_and_why_is_said():
 
 
 @pytest.mark.parametrize(
-    ("by", "word"), [("nobody", "nobody is here"), ("expiry", "nobody answered in time")]
+    ("by", "word"), [("nobody", "nobody is here"), ("expiry", "no one answered in time")]
 )
 def test_a_no_that_nobody_said_is_told_once_and_is_nobodys(by: str, word: str):
     err = io.StringIO()
     answer = ApprovalAnswered("1", False, by, word=word)
-    over = ToolOutput("1", f"not permitted: the answer was no: {word}", True, name="shell")
+    over = ToolOutput("1", f"not run: approval was denied: {word}", True, name="shell")
     question = asked("shell", {"command": "ls"})
     shown([question, answer, ToolResultEvent(over)], io.StringIO(), err)
     assert err.getvalue().splitlines() == ["  ? it may change things", f"  ✗ not run: {word}"]

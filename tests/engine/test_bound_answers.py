@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from standing import Opinion, SaidHooks
 
-from bridle.engine.approvals import NOBODY, Approvals
+from bridle.engine.approvals import UNATTENDED, Approvals
 from bridle.engine.engine_config import EngineConfig
 from bridle.engine.gate import JudgedCall, facts_of
 from bridle.engine.history import History
@@ -109,7 +109,7 @@ def test_of_a_thousand_changed_calls_none_runs_on_a_yes_for_another():
             if (await desk.approvals.ask(judged)) != Answer(True, by="ann"):
                 accepted.append((seed, "the call itself was not run"))
             other = altered(judged, chance)
-            if other != judged and (await desk.approvals.ask(other)) != NOBODY:
+            if other != judged and (await desk.approvals.ask(other)) != UNATTENDED:
                 accepted.append((seed, other))
         return accepted
 
@@ -155,7 +155,7 @@ def test_a_session_that_is_called_otherwise_takes_no_answer_from_the_log_of_this
             two.hear(event)
         return await two.approvals.ask(question())
 
-    assert run(story()) == NOBODY
+    assert run(story()) == UNATTENDED
 
 
 def test_what_changed_while_it_was_asked_about_does_not_run():

@@ -130,7 +130,7 @@ def test_the_intent_is_recorded_before_the_effect_and_the_result_after():
                 seen.extend(events(engine, context.session_id, CallIntended))
                 return ToolResult.success("k")
 
-            engine._parts.tools["change"] = Thing(change, "change", read_only=False)
+            engine.parts.tools["change"] = Thing(change, "change", read_only=False)
             session = await engine.session()
             await session.wait(await session.send("go"))
             kinds = (CallIntended, ToolResultEvent)

@@ -92,5 +92,5 @@ def test_what_an_agent_does_in_a_task_is_judged_in_the_parents_mode():
         return AgentResponse(f"{session.mode}: {allowed.message}")
 
     engine, parent, result, _ = run(play(act, mark, mode="plan"))
-    assert result.text.startswith("plan: not permitted: plan mode only reads")
+    assert result.text.startswith("plan: not run: plan mode only reads")
     assert [failed for _, _, failed in results(engine, parent)] == [False]

@@ -287,9 +287,9 @@ def test_another_agent_carries_a_task_behind_the_same_gate_and_is_shut_down_afte
     cost, said = run(story("acting", approver=yes))
     assert (cost, said) == (0.25, "allowed")
     assert [one.is_down for one in made] == [True]
-    denied = "not permitted: it starts a program: acp:evil; only a person may allow that"
+    denied = "not run: it starts a program: acp:evil; only a person may allow that"
     assert run(story("acp:evil", mode="auto")) == (0.0, denied)
-    planned = "not permitted: plan mode only reads; nothing is changed until the plan is agreed"
+    planned = "not run: plan mode only reads; nothing is changed until the plan is agreed"
     assert run(story("acting", mode="plan")) == (0.0, planned)
     assert len(made) == 1
 

@@ -164,9 +164,9 @@ async def in_modes(mode, change=None):
 
 
 def test_a_child_has_its_parents_mode_and_keeps_below_it_when_modes_change():
-    planned = "not permitted: plan mode only reads; nothing is changed until the plan is agreed"
-    nobody_here = "it needs a person's approval, and nobody is here to answer"
-    asked = f"not permitted: the answer was no: {nobody_here}"
+    planned = "not run: plan mode only reads; nothing is changed until the plan is agreed"
+    nobody_here = "no one is available to approve it"
+    asked = f"not run: approval was denied: {nobody_here}"
     assert run(in_modes("auto")) == ("made x", False)
     assert run(in_modes("ask")) == (asked, True)
     assert run(in_modes("plan")) == (planned, True)

@@ -81,14 +81,14 @@ def test_history_that_is_none_is_refused_and_nothing_of_it_is_kept(state):
         async with make_engine(["one"], store=JsonlStore(state)) as engine:
             session = await engine.session()
             strange = [Message("user", (Text("hi"),)), {"role": "user", "content": "hi"}]
-            with pytest.raises(SessionError, match="history cannot hold dict") as no:
+            with pytest.raises(SessionError, match="history cannot contain dict values") as no:
                 session.add_history(strange)
             before = session.seq
             await session.wait(await session.send("go"))
             return no.value.hint, before, conversation(engine, session.id)
 
     hint, before, said = run(story())
-    assert (hint, before) == ("It is made of `bridle.Message` values.", 0)
+    assert (hint, before) == ("It consists of `bridle.Message` values.", 0)
     assert said == [("user", "go"), ("assistant", "one")]
 
 

@@ -128,8 +128,8 @@ def test_a_no_is_told_and_nothing_is_run(tmp_path):
     agent = asks("mark", {"word": "x"}, seen)
     engine, sid, result = run(parked(JsonlStore(tmp_path), agent, NO, elsewhere=False))
     assert (result.reason, done) == ("done", [])
-    assert results(engine, sid) == [("A", "not permitted: the answer was no", True)]
-    assert "not permitted: the answer was no" in seen[2][0]
+    assert results(engine, sid) == [("A", "not run: approval was denied", True)]
+    assert "not run: approval was denied" in seen[2][0]
 
 
 def test_what_only_the_agent_can_do_it_may_do_once_with_exactly_those_arguments(tmp_path):

@@ -63,10 +63,10 @@ def test_a_permitted_call_is_recorded_before_and_after_and_a_refused_one_is_not_
     made, refused = [], []
     engine, sid, result = run(one_turn(Acting(act), shell, approver=approver))
     assert (made, result.reason) == (["make"], "done")
-    assert refused == [("not permitted: the answer was no", False)]
+    assert refused == [("not run: approval was denied", False)]
     assert results(engine, sid) == [
         ("c-make", "make did it", False),
-        ("c-rm", "not permitted: the answer was no", True),
+        ("c-rm", "not run: approval was denied", True),
     ]
     assert [one.call_id for one in events(engine, sid, CallIntended)] == ["c-make"]
 

@@ -74,14 +74,14 @@ def test_a_yes_runs_exactly_what_was_shown(change):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (NO, "not permitted: the answer was no"),
+        (NO, "not run: approval was denied"),
         (
             Answer(False, word="not on a Friday"),
-            "not permitted: the answer was no: not on a Friday",
+            "not run: approval was denied: not on a Friday",
         ),
-        (False, "not permitted: the answer was no"),
-        (None, "not permitted: the answer was no"),
-        ("yes", "not permitted: the answer was no"),
+        (False, "not run: approval was denied"),
+        (None, "not run: approval was denied"),
+        ("yes", "not run: approval was denied"),
     ],
 )
 def test_anything_but_a_yes_is_a_no_that_the_model_reads(change, answer, said):
@@ -97,7 +97,7 @@ def test_an_approver_that_breaks_has_said_no(change):
         raise RuntimeError("the terminal is gone")
 
     engine, found, result = run(asking(change, approver))
-    said = "not permitted: the answer was no: the approver broke: "
+    said = "not run: approval was denied: the approver failed: "
     said += "RuntimeError('the terminal is gone')"
     assert results(engine, found) == [("call_1", said, True)]
     assert (change.done, result.text) == ([], "ok")
@@ -136,7 +136,7 @@ def test_once_is_once(change):
 def test_a_deny_rule_is_not_asked_about_and_not_lifted(change):
     work = asking(change, approve(YES), rules=(Rule("deny", "change"),), mode="auto")
     engine, found, _ = run(work)
-    assert results(engine, found) == [("call_1", "not permitted: a rule forbids it", True)]
+    assert results(engine, found) == [("call_1", "not run: a rule forbids it", True)]
     assert events(engine, found, ApprovalAsked) == []
     assert change.done == []
 
@@ -164,7 +164,7 @@ def test_with_nobody_to_ask_the_call_is_denied_and_counted(change):
     """`on_ask="deny"`: for scripts; exit code 3 hangs on the count."""
     engine, found, result = run(asking(change, None))
     assert result.permission_needed == 1
-    assert "nobody is here to answer" in results(engine, found)[0][1]
+    assert "no one is available to approve it" in results(engine, found)[0][1]
     (answered,) = events(engine, found, ApprovalAnswered)
     assert (answered.allowed, answered.by) == (False, "nobody")
 
@@ -174,7 +174,7 @@ def test_silence_is_a_no(change):
         await asyncio.Event().wait()
 
     engine, found, result = run(asking(change, approver, ask_seconds=0.05))
-    said = "not permitted: the answer was no: nobody answered in time"
+    said = "not run: approval was denied: no one answered in time"
     assert results(engine, found) == [("call_1", said, True)]
     assert events(engine, found, ApprovalAnswered)[0].by == "expiry"
     assert (change.done, result.ok) == ([], True)

@@ -56,7 +56,7 @@ def traces(engine, session_id):
 def test_a_hook_before_a_tool_can_deny():
     done, hooks = [], SaidHooks(before_tool=HookResult(deny="not on a Friday"))
     engine, found, _, _ = run(one_call(hooks, done))
-    said = "not permitted: a hook said no: not on a Friday"
+    said = "not run: a hook denied it: not on a Friday"
     assert results(engine, found) == [("call_1", said, True)]
     assert done == []
     assert events(engine, found, CallIntended) == []
@@ -71,7 +71,7 @@ def test_a_hook_that_fails_or_says_what_nobody_understands_has_denied(said):
     done, hooks = [], SaidHooks(before_tool=said)
     engine, found, _, _ = run(one_call(hooks, done))
     ((_, text, failed),) = results(engine, found)
-    assert text.startswith("not permitted: a hook said no: a hook ")
+    assert text.startswith("not run: a hook denied it: a hook ")
     assert (done, failed) == ([], True)
 
 
@@ -113,9 +113,9 @@ def test_what_a_hook_changes_is_judged_again_recorded_and_shown():
     [
         (7, "these arguments are not valid"),
         ("far too long for that schema", "these arguments are not valid"),
-        ("evil", "not permitted: a rule forbids it"),
-        ("[redacted]", "not permitted: the arguments hold [redacted]"),
-        ("s3cr3t-key-of-mine", "not permitted: the arguments hold [redacted]"),
+        ("evil", "not run: a rule forbids it"),
+        ("[redacted]", "not run: the arguments hold [redacted]"),
+        ("s3cr3t-key-of-mine", "not run: the arguments hold [redacted]"),
     ],
 )
 def test_changed_arguments_pass_the_schema_and_the_rules_or_nothing_runs(changed, said):
@@ -157,7 +157,7 @@ def test_a_hook_that_keeps_what_it_was_given_cannot_alter_it_later():
 def test_a_denied_call_is_not_brought_before_the_hooks():
     done, hooks = [], SaidHooks(before_tool=HookResult(arguments={"what": "b"}))
     engine, found, _, _ = run(one_call(hooks, done, rules=(Rule("deny", "thing"),)))
-    assert results(engine, found)[0][1] == "not permitted: a rule forbids it"
+    assert results(engine, found)[0][1] == "not run: a rule forbids it"
     assert (done, hooks.heard) == ([], [])
 
 

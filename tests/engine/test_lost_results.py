@@ -29,7 +29,7 @@ from bridle.stores.jsonl import JsonlStore
 from bridle.stores.verify import verify
 from rig import call, events, make_engine, results, run
 
-ADVICE = "Look at what it may have changed before it is done again."
+ADVICE = "Check what it may have changed before you run it again."
 LOST = f"the result of mark was lost: it is not known whether it ran. {ADVICE}"
 
 

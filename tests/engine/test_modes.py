@@ -147,7 +147,7 @@ def planning(answer, word_calls):
 def test_a_plan_that_was_agreed_ends_plan_mode_and_its_changes_reach_the_model():
     """P4: leaving plan mode passes through the person."""
     done, texts, mode = planning(Answer(True, word="skip the tests"), [call("thing")])
-    assert texts[0].startswith("not permitted: plan mode only reads")
+    assert texts[0].startswith("not run: plan mode only reads")
     assert texts[1] == "The plan was agreed; go ahead, with these changes: skip the tests"
     assert texts[2] == "done\n[the person added: skip the tests]"
     assert (done, mode) == (["ask"], "ask")
@@ -156,8 +156,8 @@ def test_a_plan_that_was_agreed_ends_plan_mode_and_its_changes_reach_the_model()
 def test_a_plan_that_was_refused_leaves_plan_mode_as_it_is():
     """P4."""
     done, texts, mode = planning(NO, [call("thing")])
-    assert texts[1] == "not permitted: the answer was no"
-    assert texts[2].startswith("not permitted: plan mode only reads")
+    assert texts[1] == "not run: approval was denied"
+    assert texts[2].startswith("not run: plan mode only reads")
     assert (done, mode) == ([], "plan")
 
 

@@ -28,7 +28,7 @@ def saying(text, ok):
 @pytest.mark.parametrize(
     "text",
     [
-        "not permitted: a rule forbids it",
+        "not run: a rule forbids it",
         "interrupted before it finished",
         "no result was recorded",
     ],

@@ -84,7 +84,7 @@ def test_a_parked_turn_goes_on_with_the_last_answer_and_every_question_was_put_a
     assert (questions, made) == (["a", "b", "c"], ["a", "c"])
     assert (result.reason, result.text) == ("done", "done")
     last = "made c\n[the person added: well]"
-    assert told == ["made a", "not permitted: the answer was no", last]
+    assert told == ["made a", "not run: approval was denied", last]
     answers = events(engine, found, ApprovalAnswered)
     assert [(one.call_id, one.allowed, one.by) for one in answers] == [
         ("call_2", False, "me"),
@@ -126,9 +126,9 @@ def test_an_answer_to_something_else_runs_nothing_and_the_question_stays():
             session = await parked(engine)
             questions = asked(session)
             other = questions["call_2"].shown
-            with pytest.raises(UnknownApproval, match="for something else"):
+            with pytest.raises(UnknownApproval, match="the answer is not for what"):
                 await session.answer("call_1", True, shown=other, by="me")
-            with pytest.raises(UnknownApproval, match="no question is open for call call_9"):
+            with pytest.raises(UnknownApproval, match="no open approval request for call call_9"):
                 await session.answer("call_9", True, shown=other, by="me")
             return sorted(asked(session)), marks.made, session.is_parked
 
@@ -258,7 +258,7 @@ def test_a_question_that_nobody_answered_in_time_is_a_no_and_the_turn_goes_on(mo
             session = await parked(engine)
             late = time.time() + 120
             monkeypatch.setattr(approvals.time, "time", lambda: late)
-            with pytest.raises(UnknownApproval, match="has expired, which counts as a no"):
+            with pytest.raises(UnknownApproval, match="has expired, so the call was denied"):
                 await say(session, "call_1", True)
             result = await session.wait(1)
             return engine, session.id, result.text, marks.made
@@ -266,8 +266,8 @@ def test_a_question_that_nobody_answered_in_time_is_a_no_and_the_turn_goes_on(mo
     engine, found, text, made = run(story())
     assert (text, made) == ("then not", [])
     (answer,) = events(engine, found, ApprovalAnswered)
-    assert (answer.allowed, answer.by, answer.word) == (False, "expiry", "nobody answered in time")
-    assert "nobody answered in time" in results(engine, found)[0][1]
+    assert (answer.allowed, answer.by, answer.word) == (False, "expiry", "no one answered in time")
+    assert "no one answered in time" in results(engine, found)[0][1]
 
 
 @pytest.mark.parametrize("on_ask", ["wait", "park"])
@@ -320,7 +320,7 @@ def test_an_answer_allows_this_call_and_no_changed_one(state):
             await say(session, "x", Answer(True, "session"))
             assert (await session.wait(1)).reason == "parked"
             second = asked(session)["x"]
-            with pytest.raises(UnknownApproval, match="for something else"):
+            with pytest.raises(UnknownApproval, match="the answer is not for what"):
                 await session.answer("x", True, shown=first.shown, by="me")
             await say(session, "x", False)
             result = await session.wait(1)  # the third is the first again: allowed for the session

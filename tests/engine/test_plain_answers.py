@@ -21,7 +21,7 @@ from rig import Thing, call, events, make_engine, run
 @pytest.mark.parametrize("allowed", ["no", "yes", 1, None])
 def test_the_gate_takes_nothing_for_a_yes_that_is_none(allowed):
     found = answered_decision(Decision("ask", "", "r"), Answer(allowed))
-    assert found == Decision("deny", "the answer was no", "r")
+    assert found == Decision("deny", "approval was denied", "r")
 
 
 def test_the_gate_alone_comes_back_with_the_reason():
@@ -32,7 +32,7 @@ def test_the_gate_alone_comes_back_with_the_reason():
     judged = gate.judge(ToolCall("c", "thing", {}), Thing(None, read_only=False))
     assert judged.decision == Decision("ask", "a rule says so", "ask: thing")
     found = answered_decision(judged.decision, NO)
-    assert found == Decision("deny", "the answer was no", "ask: thing")
+    assert found == Decision("deny", "approval was denied", "ask: thing")
 
 
 async def _asked(store, folder, session_id=None):

@@ -81,7 +81,7 @@ def test_it_may_have_asked_what_would_run(said):
     """A5."""
     reads = ToolPolicy(read_only=True)
     assert outcome(said, YES, reads) == (["a"], 1, "done")
-    assert outcome(said, NO, reads) == ([], 1, "not permitted: the answer was no")
+    assert outcome(said, NO, reads) == ([], 1, "not run: approval was denied")
 
 
 @pytest.mark.parametrize("said", ["denied", Word.DENIED, Decision("deny", "hm")], ids=repr)
@@ -89,7 +89,7 @@ def test_it_may_deny_what_would_run_and_nobody_is_asked(said):
     """A5."""
     done, asked, text = outcome(said, YES, ToolPolicy(read_only=True))
     assert (done, asked) == ([], 0)
-    assert text in ("not permitted: hm", "not permitted: the policy engine says so")
+    assert text in ("not run: hm", "not run: the policy engine says so")
 
 
 STRANGE = [None, True, "yes", "allow", 1, object(), {}, ["allowed"], Decision("maybe")]
@@ -101,14 +101,14 @@ def test_whatever_else_it_says_or_raises_is_a_deny(said):
     """A5: fail closed."""
     done, asked, text = outcome(said, YES, ToolPolicy(read_only=True))
     assert (done, asked) == ([], 0)
-    assert text.startswith("not permitted: the policy engine ")
+    assert text.startswith("not run: the policy engine ")
 
 
 def test_it_is_not_asked_where_a_rule_denies_and_does_not_lift_it():
     """A5."""
     opinion = Opinion("allowed")
     done, asked, text = outcome(opinion, YES, rules=(Rule("deny", "thing"),), mode="auto")
-    assert (done, asked, text) == ([], 0, "not permitted: a rule forbids it")
+    assert (done, asked, text) == ([], 0, "not run: a rule forbids it")
     assert opinion.asked == []
 
 
@@ -116,13 +116,13 @@ def test_it_does_not_lift_plan_mode():
     """A5, P4."""
     done, asked, text = outcome("allowed", YES, mode="plan")
     assert (done, asked) == ([], 0)
-    assert text.startswith("not permitted: plan mode only reads")
+    assert text.startswith("not run: plan mode only reads")
 
 
 def test_a_question_to_the_person_stays_one():
     """A5: what only a person may settle, no engine settles."""
     asks = ToolPolicy(read_only=True, asks=True)
-    assert outcome("allowed", NO, asks) == ([], 1, "not permitted: the answer was no")
+    assert outcome("allowed", NO, asks) == ([], 1, "not run: approval was denied")
     assert outcome("denied", YES, asks)[:2] == ([], 0)
 
 
@@ -217,5 +217,5 @@ def test_one_that_never_answers_has_said_no(stubborn):
             judge.freed.set()
             return done, results(engine, session.id)[0][1]
 
-    said = "not permitted: the policy engine said nothing in 0.01 s"
+    said = "not run: the policy engine said nothing in 0.01 s"
     assert run(story()) == ([], said)

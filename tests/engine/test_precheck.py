@@ -48,7 +48,7 @@ def told(tmp_path, *script, **options):
 def test_a_change_of_a_file_that_was_not_read_fails_unasked(tmp_path, wanted, why):
     texts, asked = told(tmp_path, wanted)
     assert asked == []
-    assert why in texts[0] and "not permitted" not in texts[0]
+    assert why in texts[0] and "not run" not in texts[0]
 
 
 def test_a_change_that_does_not_fit_the_file_fails_unasked(tmp_path):

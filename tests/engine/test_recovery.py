@@ -167,7 +167,7 @@ def test_one_who_was_killed_while_it_asked_is_answered_after_the_restart(state, 
     reason, done, heard, ended = run(story())
     assert (reason, ended) == ("done", ["done"])
     assert done == (["a"] if yes else [])
-    assert heard == (["made a"] if yes else ["not permitted: the answer was no"])
+    assert heard == (["made a"] if yes else ["not run: approval was denied"])
 
 
 def test_of_two_questions_one_may_be_answered_before_and_one_after_the_restart(state):
@@ -188,7 +188,7 @@ def test_of_two_questions_one_may_be_answered_before_and_one_after_the_restart(s
 
     names, done, heard = run(story())
     assert (names, done) == (["ann", "bo"], ["b"])
-    assert heard == ["not permitted: the answer was no: not that", "made b"]
+    assert heard == ["not run: approval was denied: not that", "made b"]
 
 
 @pytest.mark.parametrize(("yes", "mode"), [(False, "ask"), (False, "auto"), (True, "ask")])
@@ -216,7 +216,7 @@ def test_an_answer_that_was_recorded_holds_after_the_restart(state, yes, mode):
 
     reason, done, heard = run(story())
     assert (reason, done) == ("done", ["a"] if yes else [])
-    assert heard == (["made a"] if yes else ["not permitted: the answer was no"])
+    assert heard == (["made a"] if yes else ["not run: approval was denied"])
 
 
 def test_an_answer_that_was_given_while_nobody_ran_is_there_on_resume(state):

@@ -160,7 +160,7 @@ def test_a_key_reaches_neither_log_nor_watcher_nor_model(tmp_path):
     assert ran == []
     assert [failed for _, _, failed in outputs] == [False, False, True]
     assert outputs[0][1].startswith(f"KEY={MARK}\n")
-    assert outputs[2][1].startswith(f"not permitted: the arguments hold {MARK}")
+    assert outputs[2][1].startswith(f"not run: the arguments hold {MARK}")
 
 
 def test_a_key_in_an_error_is_not_told():

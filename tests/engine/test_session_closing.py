@@ -224,7 +224,7 @@ def test_what_is_no_answer_leaves_the_question_open(state, said):
         found = await parked(state, writes.tool)
         async with make_engine([], writes.tool, store=JsonlStore(state)) as engine:
             session = await engine.session(found)
-            with pytest.raises(SessionError, match="is no answer"):
+            with pytest.raises(SessionError, match="is not a valid answer"):
                 await say(session, said)
             return writes.where, len(session.history.pending), session.is_parked
 

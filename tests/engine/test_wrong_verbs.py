@@ -24,12 +24,12 @@ def run(work):
 @pytest.mark.parametrize(
     ("prompt", "options", "words"),
     [
-        ("x", {"when": "bogus"}, "a prompt cannot be sent 'bogus'"),
-        ("x", {"when": None}, "a prompt cannot be sent None"),
-        (None, {}, "a prompt cannot be None"),
-        (5, {}, "a prompt cannot be 5"),
-        ([5], {}, "a prompt cannot hold int"),
-        (b"x", {}, "a prompt cannot hold int"),
+        ("x", {"when": "bogus"}, "`when` cannot be 'bogus'"),
+        ("x", {"when": None}, "`when` cannot be None"),
+        (None, {}, "None is not a prompt"),
+        (5, {}, "5 is not a prompt"),
+        ([5], {}, "a prompt cannot contain int values"),
+        (b"x", {}, "a prompt cannot contain int values"),
     ],
 )
 def test_a_prompt_that_is_none_is_refused(prompt, options, words):
@@ -59,7 +59,7 @@ def test_an_answer_that_is_none_is_refused_and_the_question_stays_open():
             turn = await session.send("go")
             asked = (await until(session, lambda one: isinstance(one, ApprovalAsked))).event
             for odd in ("perhaps", None, 1):
-                with pytest.raises(SessionError, match="is no answer"):
+                with pytest.raises(SessionError, match="is not a valid answer"):
                     await session.answer(asked.call.id, odd, shown=asked.shown, by="me")
             await session.answer(asked.call.id, False, shown=asked.shown, by="me")
             return (await session.wait(turn)).reason

@@ -97,7 +97,7 @@ def test_a_no_leaves_the_file_as_it_is_and_the_model_is_told(tmp_path, state):
 
     result, told = run(story())
     assert (result.text, told.is_error) == ("Then not.", True)
-    assert told.text == "not permitted: the answer was no"
+    assert told.text == "not run: approval was denied"
     assert (tmp_path / "sums.py").read_text() == BROKEN
 
 

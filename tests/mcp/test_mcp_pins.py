@@ -99,7 +99,7 @@ def test_nobody_but_a_person_accepts_a_change(tmp_path):
 
     texts = run(work())
     assert texts[0] == "echo: x"
-    assert texts[2].startswith("not permitted: what changed says about read_note has changed")
+    assert texts[2].startswith("not run: what changed says about read_note has changed")
     assert texts[2].endswith("only a person may allow that")
 
 
@@ -151,8 +151,8 @@ def test_calls_ask_rules_decide_and_arguments_are_checked(tmp_path):
             return [text for _, text, _ in results(engine, found.session_id)]
 
     texts = run(work())
-    assert texts[0].startswith("not permitted")  # it asks, and nobody is there
-    assert texts[1] == "not permitted: a rule forbids it"
+    assert texts[0].startswith("not run")  # it asks, and nobody is there
+    assert texts[1] == "not run: a rule forbids it"
     assert texts[2].startswith("these arguments are not valid: `text`")
 
 

@@ -244,7 +244,7 @@ def test_a_turn_that_is_interrupted_while_a_hook_thinks_ends_at_once(tmp_path):
 def test_in_an_engine_a_hook_denies_changes_and_adds_a_word(tmp_path):
     no = hook("before_tool", tool="write")(say(HookResult(deny="not today")))
     ((output,), traces) = run(written(tmp_path, [no]))
-    assert (output.text, output.is_error) == ("not permitted: a hook said no: not today", True)
+    assert (output.text, output.is_error) == ("not run: a hook denied it: not today", True)
     assert not (tmp_path / "a.txt").exists()
     assert traces[0]["deny"] == "not today"
 

@@ -210,7 +210,7 @@ def test_in_an_engine_a_command_denies_a_call_by_its_name(tmp_path):
 
     (tmp_path / "b").write_text("bee\n")
     first, second = run(story())
-    assert first == "not permitted: a hook said no: no"
+    assert first == "not run: a hook denied it: no"
     assert "bee" in second
     assert not (tmp_path / "a").exists()
 

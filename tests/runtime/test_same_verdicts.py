@@ -131,7 +131,7 @@ def verdicts(records):
             elif output.call_id in begun:
                 decided.append(("allow", "", ""))
             else:
-                said = output.text.removeprefix("not permitted: ")
+                said = output.text.removeprefix("not run: ")
                 decided.append(("deny", said, output.data["rule"]))
     return decided
 

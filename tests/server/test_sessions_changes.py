@@ -286,7 +286,7 @@ def test_a_session_stays_in_its_folder_while_that_is_there(tmp_path):
         await refused(sessions.resume(name, Resume(), "ann"), UnknownWorkspace)
         moved = await sessions.resume(name, Resume(str(other)), "ann")
         assert moved.workspace == str(other)
-        assert sessions.get_open(name)._parts.workspace.root == str(other)
+        assert sessions.get_open(name).workspace == str(other)
         await sessions.stop(5)
 
     run(story())

@@ -71,7 +71,7 @@ def test_no_mode_lets_a_patch_touch_what_is_forbidden(root: Path, state: Path, p
     both = f"{PATCH}--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
     script = [call("read", path="a.txt"), call("apply_patch", patch=both)]
     found, asked = run(turn(root, state, script, True, mode="auto"))
-    assert not found[1][1] and "not permitted" in found[1][0]
+    assert not found[1][1] and "not run" in found[1][0]
     assert asked == []
     assert sorted(entry.name for entry in root.iterdir()) == ["a.txt"]
     assert (root / "a.txt").read_text() == "one\n"

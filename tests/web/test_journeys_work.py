@@ -85,7 +85,7 @@ def test_a_no_with_a_word_reaches_the_model_and_changes_nothing(serve, window):
     assert (served.workspace / "basket.py").read_text() == BASKET
     said = served.recorded(session, "message")
     results = [one["result"]["text"] for one in said if one["role"] == "tool"]
-    assert results[1:] == ["not permitted: the answer was no: use a constant"]
+    assert results[1:] == ["not run: approval was denied: use a constant"]
 
 
 def test_everything_can_be_done_with_keys_alone(serve, window):

@@ -195,7 +195,7 @@ class _AskingTool(_WrappedTool):
         answer = await self._can_use_tool(self.name, arguments, context.call_id)
         if answer is not True and getattr(answer, "behavior", "") != "allow":
             message = getattr(answer, "message", "") or "no"
-            return ToolResult.failure(f"not permitted: {message}")
+            return ToolResult.failure(f"not run: {message}")
         changed = getattr(answer, "updated_input", None)
         if changed is not None and changed != arguments:  # the gate has not judged these
             return ToolResult.failure(f"not run: it may run only with other arguments: {changed}")

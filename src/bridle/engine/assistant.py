@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bridle.engine.engine import Engine
 from bridle.engine.history import fold
-from bridle.engine.session import Session, checked
+from bridle.engine.session import Session, validate_prompt
 from bridle.errors import AgentError, BudgetReached, SessionError, StoreFailed, UnknownSession
 from bridle.events import (
     Event,
@@ -305,7 +305,7 @@ class Assistant:
         cancelled is told to `on_error` and returned. With `queue` a prompt waits for the turn that
         runs. Cancelling this call interrupts its turn; a prompt that still waits stays in line.
         """
-        checked(prompt)
+        validate_prompt(prompt)
         session = await self._session(options.session_id)
         if not queue:
             session.check_idle()

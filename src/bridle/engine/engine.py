@@ -31,8 +31,8 @@ _INBOX_RETRY_SECONDS = 1.0
 class Engine:
     """Creates and resumes sessions, and runs single prompts for callers that need no stream."""
 
-    def __init__(self, parts: EngineConfig) -> None:
-        self._parts = parts = parts.changed(begin=self._begin)
+    def __init__(self, config: EngineConfig) -> None:
+        self._config = config.changed(begin=self._begin)
         self._sessions: dict[str, Session] = {}
         self._temporary: set[Session] = set()  # opened by `run`, and given to nobody else
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -44,22 +44,22 @@ class Engine:
     @property
     def config(self) -> RequestConfig:
         """The settings of requests, unless a session has its own."""
-        return self._parts.config
+        return self._config.config
 
     @property
     def provider(self) -> Provider:
         """The model's provider."""
-        return self._parts.provider
+        return self._config.provider
 
     @property
     def parts(self) -> EngineConfig:
         """What its sessions share. Do not change it: `EngineConfig.changed` returns a copy."""
-        return self._parts
+        return self._config
 
     @property
     def store(self) -> Store:
         """Where the sessions are stored."""
-        return self._parts.store
+        return self._config.store
 
     async def session(self, session_id: str | None = None, *, keep_turns: bool = False) -> Session:
         """Create a session, resume an old one by its id, or return it if it is open here.
@@ -75,7 +75,7 @@ class Engine:
         if self._closed:
             raise SessionClosed("the engine is closed")
         if session_id is None:
-            return self._begin(self._parts)
+            return self._begin(self._config)
         lock = self._opening.setdefault(session_id, asyncio.Lock())
         async with lock:
             if (closing := self._sessions.get(session_id)) is not None and closing.is_closed:
@@ -90,8 +90,8 @@ class Engine:
 
     async def _resume(self, session_id: str, keep_turns: bool) -> Session:
         history = History()
-        log = await self._parts.store.resume(session_id, history.apply)
-        session = self._open(log, history, self._parts, resumed=True)
+        log = await self._config.store.resume(session_id, history.apply)
+        session = self._open(log, history, self._config, resumed=True)
         try:
             if keep_turns and not history.parent:
                 session.expect_waiting()  # before the inbox is read: its prompts come after these
@@ -159,17 +159,17 @@ class Engine:
     async def close(self) -> None:
         """Interrupt what runs, make every log durable, close connections and threads."""
         self._closed = True
-        self._parts.store.listen(None)
+        self._config.store.listen(None)
         async with AsyncExitStack() as stack:  # whatever fails, the rest is closed, too
             if self._hub is not None:
                 stack.callback(self._hub.end)
-            stack.callback(self._parts.store.close)
-            if self._parts.small is not None:
-                stack.push_async_callback(self._parts.small.close)
-            stack.push_async_callback(self._parts.provider.close)
-            for source in self._parts.sources:
+            stack.callback(self._config.store.close)
+            if self._config.small is not None:
+                stack.push_async_callback(self._config.small.close)
+            stack.push_async_callback(self._config.provider.close)
+            for source in self._config.sources:
                 stack.push_async_callback(source.close)
-            if (agent := self._parts.agent) is not None:
+            if (agent := self._config.agent) is not None:
                 stack.push_async_callback(shut_down, agent)
             for session in list(self._sessions.values()):
                 stack.push_async_callback(session.close)
@@ -227,7 +227,7 @@ class Engine:
         if self._sessions.get(session.id) is session:
             del self._sessions[session.id]
         if not self._sessions:
-            self._parts.store.listen(None)
+            self._config.store.listen(None)
 
 
 async def _check_inbox(session: Session) -> None:

@@ -475,6 +475,11 @@ def stand_in(call: ToolCall, outcome: Literal["unknown", "not_run"]) -> ToolOutp
     return ToolOutput(call.id, text, is_error=True, name=call.name, outcome=outcome)
 
 
+def denial_reason(word: str) -> str:
+    """Say that approval was denied, with the reason that was given, if any."""
+    return f"approval was denied: {word}" if word else "approval was denied"
+
+
 def results_at_end(history: History) -> tuple[ToolResultEvent, ...]:
     """Return results for the calls that are still open when a turn ends."""
     return tuple(

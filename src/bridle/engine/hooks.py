@@ -43,12 +43,12 @@ _NO_OUTPUT = HookResult()
 class CallMiddleware:
     """The hooks, the policy engine and the undo of one turn."""
 
-    __slots__ = ("_emit", "_parts", "_recorder", "_session_id", "_turn")
+    __slots__ = ("_config", "_emit", "_recorder", "_session_id", "_turn")
 
     def __init__(
-        self, parts: EngineConfig, session_id: str, turn: int, emit: Callable[[Event], None]
+        self, config: EngineConfig, session_id: str, turn: int, emit: Callable[[Event], None]
     ) -> None:
-        self._parts = parts
+        self._config = config
         self._session_id = session_id
         self._turn = turn
         self._emit = emit
@@ -56,16 +56,16 @@ class CallMiddleware:
 
     def has_hook(self, moment: Moment) -> bool:
         """Return whether there is a hook for this moment."""
-        hooks = self._parts.hooks
+        hooks = self._config.hooks
         return hooks is not None and hooks.handles(moment)
 
     async def run_hooks(self, moment: Moment, **details: Any) -> HookResult:
         """Run the hooks for this moment, and record what they say."""
-        if (hooks := self._parts.hooks) is None or not hooks.handles(moment):
+        if (hooks := self._config.hooks) is None or not hooks.handles(moment):
             return _NO_OUTPUT
-        details.setdefault("cwd", self._parts.workspace.root)
+        details.setdefault("cwd", self._config.workspace.root)
         event = HookEvent(moment, self._session_id, turn=self._turn, **details)
-        output = await run_hooks(hooks, event, self._parts.redactor)
+        output = await run_hooks(hooks, event, self._config.redactor)
         if (trace := hook_trace(event, output)) is not None:
             self._emit(trace)
         return output
@@ -96,15 +96,15 @@ class CallMiddleware:
 
     async def apply_policy_engine(self, judged: "JudgedCall", mode: Mode) -> "JudgedCall":
         """Return the call with the decision of the user's policy engine taken into account."""
-        parts = self._parts
-        if parts.judge is None:
+        config = self._config
+        if config.judge is None:
             return judged
-        return await apply_policy_engine(parts.judge, judged, mode, seconds=parts.judge_seconds)
+        return await apply_policy_engine(config.judge, judged, mode, seconds=config.judge_seconds)
 
     async def begin_undo(self, call: ToolCall) -> "ChangeRecorder | None":
         """Have undo keep what the call may change. Return None if there is no undo."""
         if self._recorder is None:
-            if (undo := self._parts.undo) is None:
+            if (undo := self._config.undo) is None:
                 return None
             self._recorder = undo.record_turn(self._session_id, self._turn)
         await self._recorder.before(call)

@@ -1,8 +1,8 @@
-"""May this call run? Valid arguments, the gate, hooks, the policy engine, and then a person.
+"""May this call run? Check its arguments, then ask the gate, hooks, the policy engine, a person.
 
-A deny ends the way, wherever it comes from. If a hook changes the arguments, the call is judged
-again from the start. What a person has allowed is judged once more before it runs: it is what they
-were shown, or it does not run.
+The first deny is final. If a hook changes the arguments, the call is judged again from the start. A
+call that a person has allowed is judged once more before it runs: if it would now do something else
+than what they were shown, it does not run.
 """
 
 import logging
@@ -73,7 +73,7 @@ class PermissionPipeline:
             return ToolResult.failure(text, outcome="refused")
 
     async def preview(self, call: ToolCall) -> JudgedCall | None:
-        """Return a later call of the step as judged now, if a person will have to be asked."""
+        """Return a later call of the step as it is judged now, if it will need approval."""
         tool = self.tools.get(call.name)
         if tool is None or call.broken or self._has_call_hooks():
             return None
@@ -81,7 +81,7 @@ class PermissionPipeline:
             judged = self._judge(call, tool)
             if self._middleware is not None and isinstance(judged, JudgedCall):
                 judged = await self._middleware.apply_policy_engine(judged, self._gate.mode())
-        except Exception:  # it is reported when the call's turn has come
+        except Exception:  # it is reported when the call is to run
             log.debug("call of %r could not be judged", call.name, exc_info=True)
             return None
         if isinstance(judged, ToolResult) or judged.decision.verdict != "ask":
@@ -100,12 +100,12 @@ class PermissionPipeline:
             return tool.policy.read_only
         try:
             judged = self._judge(call, tool)
-        except Exception:  # it is reported when the call's turn has come
+        except Exception:  # it is reported when the call is to run
             return False
         return isinstance(judged, JudgedCall) and judged.reads and not judged.changes_folder
 
     async def request_together(self, judged: JudgedCall) -> None:
-        """Request approval of the step's calls that belong with this one, before waiting for it."""
+        """Request approval of all calls of the step that are shown together with this one."""
         approvals = self._turn.approvals
         call = judged.call
         if not approvals.can_group or self._has_call_hooks() or approvals.is_requested(call.id):
@@ -120,12 +120,12 @@ class PermissionPipeline:
             approvals.request_all(group)
 
     def redacted(self, text: str) -> str:
-        """Return text without secrets. Call it before text is cut: half a secret is not found."""
+        """Return text without secrets. Redact before cutting text, which could split a secret."""
         redactor = self._turn.redactor
         return text if redactor is None else redactor.text(text)
 
     def add_note(self, call: ToolCall, text: str) -> None:
-        """Have the model read this after the call's result."""
+        """Add text that the model reads after the call's result."""
         if text:
             self.notes[call.id] = self.notes.get(call.id, "") + text
 
@@ -162,11 +162,11 @@ class PermissionPipeline:
         return validator
 
     async def _precheck(self, judged: JudgedCall) -> str:
-        """Return why the call must fail, if its tool can tell before a person is asked.
+        """Return why the call must fail, if its tool knows that before a person is asked.
 
-        Not for files that need a person's permission: the answer may tell what is in them. Not once
-        a request was made: a person may have allowed exactly this. And not for what another agent
-        does by its own means, because it has read the files by its own means, too.
+        Do not ask the tool about files that need approval, because its answer may reveal their
+        content; nor once a request was made, because a person may have allowed exactly this; nor
+        about a foreign agent's own calls, because the agent has read the files itself.
         """
         precheck = getattr(judged.tool, "precheck", None)
         call, facts = judged.call, judged.facts
@@ -183,11 +183,11 @@ class PermissionPipeline:
     async def _apply_middleware(
         self, middleware: CallMiddleware, judged: JudgedCall
     ) -> JudgedCall | ToolResult:
-        """Return what hooks and the user's policy engine make of the call."""
+        """Return the call after hooks and the user's policy engine, or a result if they deny it."""
         if middleware.has_hook("before_tool"):
             hook_output = await middleware.before_call(judged)
             if hook_output.deny:
-                message = f"not permitted: a hook said no: {hook_output.deny}"
+                message = f"not run: a hook denied it: {hook_output.deny}"
                 return ToolResult.failure(message, {"rule": "hook"}, outcome="denied")
             self.add_note(judged.call, hook_note(hook_output.word))
             if hook_output.arguments is not None:
@@ -201,19 +201,19 @@ class PermissionPipeline:
     def _with_arguments(
         self, judged: JudgedCall, arguments: dict[str, Any]
     ) -> JudgedCall | ToolResult:
-        """Judge the call with a hook's arguments, like any other. Hooks are not asked again."""
+        """Judge the call again with a hook's arguments. Hooks are not asked again."""
         written = msgspec.json.encode(arguments)  # a copy that the hook cannot alter afterwards
         call = ToolCall(judged.call.id, judged.call.name, msgspec.json.decode(written))
         if call.arguments == judged.call.arguments:
             return judged
-        if (redactor := self._turn.redactor) is not None:  # what runs is what the log can hold
+        if (redactor := self._turn.redactor) is not None:  # what runs is what is recorded
             call = redactor.value(call)
         shown = self.redacted(written.decode())
         self.add_note(call, note("a hook changed the arguments to", shown))
         return self._judge(call, judged.tool)
 
     async def _ask(self, judged: JudgedCall) -> JudgedCall | ToolResult:
-        """Have a person decide, unless they have allowed exactly this call already."""
+        """Ask a person, unless they have allowed exactly this call already."""
         if (key := preapproval_key(judged.call)) in self.preapproved:
             self.preapproved.discard(key)
             return judged
@@ -230,11 +230,11 @@ class PermissionPipeline:
         return replace(judged, decision=decision)
 
     def _has_changed(self, judged: JudgedCall) -> bool:
-        """Return whether the call would now do something else than what the person was shown."""
+        """Return whether the call would now do anything else than what the person was shown."""
         now = self._ask_gate(judged.call, judged.tool)  # an answer may take days
         if now.decision.verdict == "deny" or now.cwd != judged.cwd:
             return True
-        # The same line may be asked about for another reason, or run in another sandbox.
+        # The same command may need approval for another reason, or run in another sandbox.
         return now.facts != judged.facts or now.decision.once_only > judged.decision.once_only
 
     def _has_call_hooks(self) -> bool:
@@ -248,7 +248,7 @@ def preapproval_key(call: ToolCall) -> str:
 
 
 def _denied(decision: Decision) -> ToolResult:
-    text = f"not permitted: {decision.reason}"
+    text = f"not run: {decision.reason}"
     return ToolResult.failure(text, {"rule": decision.rule}, outcome="denied")
 
 

@@ -1,13 +1,19 @@
-"""What to record of a turn whose process ended, from the log alone. Pure.
+"""What to record for a turn whose process ended, from the log alone. Pure.
 
-After a crash every call is finished, not started or unknown. A step with pending approvals leaves
-its turn parked; any other turn that was running ends as interrupted. A call of an earlier step
-whose result is missing, because a line of the log was lost, is treated in the same way.
+After a crash every call is finished, not started or unknown. If approvals are pending, the turn
+stays parked; any other turn that was running ends as interrupted. A call of an earlier step whose
+result is missing, because a line of the log was lost, is treated in the same way.
 """
 
 from collections.abc import Iterator
 
-from bridle.engine.history import History, OpenCall, results_at_end, stand_in
+from bridle.engine.history import (
+    History,
+    OpenCall,
+    denial_reason,
+    results_at_end,
+    stand_in,
+)
 from bridle.events import (
     Event,
     InterruptRequested,
@@ -19,11 +25,11 @@ from bridle.events import (
 from bridle.messages import ToolOutput
 
 LOST = "the process that ran the turn ended before the turn did"
-_ADVICE = "Look at what it may have changed before it is done again."
+_ADVICE = "Check what it may have changed before you run it again."
 
 
 def recovered(history: History) -> Iterator[Event]:
-    """Yield what to record of the turn that was running when its process ended."""
+    """Yield the events to record for the turn that was running when its process ended."""
     stays_parked = history.is_parked
     events = list(_lost_results(history))
     if history.running:
@@ -35,12 +41,12 @@ def recovered(history: History) -> Iterator[Event]:
     if not stays_parked:
         yield TurnEnded(history.running, "interrupted", LOST)
     elif events or not history.parked:  # it may have been killed while it asked for approval
-        calls = tuple(asked.call.id for asked in history.pending.values())
+        calls = tuple(request.call.id for request in history.pending.values())
         yield TurnParked(history.running, calls)
 
 
 def _lost_results(history: History) -> Iterator[Event]:
-    """After a power cut a result may be missing although later records are there."""
+    """Yield results for calls whose own were lost, as after a power cut, before later records."""
     for lost in history.lost.values():
         if any(lost.call.id == other.call.id for other in history.open_calls):
             continue  # the id was used twice: a result now would be the other call's
@@ -67,10 +73,9 @@ def denied_results(history: History) -> tuple[Event, ...]:
 
 def _denied_result(history: History, call: OpenCall) -> Iterator[Event]:
     if (answer := history.answers.get(call.call.id)) and not answer.allowed:
-        reason = f": {answer.word}" if answer.word else ""
         output = ToolOutput(
             call_id=call.call.id,
-            text=f"not permitted: the answer was no{reason}",
+            text=f"not run: {denial_reason(answer.word)}",
             is_error=True,
             name=call.call.name,
             outcome="denied",
@@ -79,13 +84,13 @@ def _denied_result(history: History, call: OpenCall) -> Iterator[Event]:
 
 
 def end_parked(history: History, by: str) -> tuple[Event, ...]:
-    """Return what to record when somebody ends a parked turn of a session that nobody owns."""
+    """Return the events to record when a parked turn is ended in a session that has no owner."""
     end = TurnEnded(history.running, "interrupted", "the turn was interrupted")
     return (InterruptRequested.of(by), *results_at_end(history), end)
 
 
 def _unknown(history: History, call: OpenCall, reason: str) -> Iterator[Event]:
-    """Report an unknown call once: an earlier recovery may have been killed right after that."""
+    """Report an unknown call, unless an earlier recovery was killed right after it did so."""
     if call.call.id not in history.reported_unknown:
         message = f"{reason}: it is not known whether it ran. {_ADVICE}"
         yield UnknownCallReported.of(call.call, message)

@@ -74,68 +74,65 @@ if TYPE_CHECKING:
 _WHENS: tuple[str, ...] = get_args(When)
 
 
-def checked(prompt: Prompt, when: str = "idle") -> tuple[Part, ...]:
-    """Return a prompt's parts. Raise `EmptyPrompt`, or `SessionError` if it is not a prompt."""
+def validate_prompt(prompt: Prompt, when: str = "idle") -> tuple[Part, ...]:
+    """Return the parts of a prompt. Raise `EmptyPrompt`, or `SessionError` if it is not valid."""
     if when not in _WHENS:
-        raise SessionError(
-            f"a prompt cannot be sent {when!r}", hint=f"`when` is {', '.join(_WHENS)}."
-        )
+        raise SessionError(f"`when` cannot be {when!r}", hint=f"Choose one of {', '.join(_WHENS)}.")
     if not isinstance(prompt, Iterable):
         raise SessionError(
-            f"a prompt cannot be {prompt!r}", hint="A prompt is text, or a list of parts."
+            f"{prompt!r} is not a prompt", hint="A prompt is text, or a list of parts."
         )
     parts = to_parts(prompt)
-    if strange := [part for part in parts if not isinstance(part, Text | Image | File)]:
+    if invalid := [part for part in parts if not isinstance(part, Text | Image | File)]:
         raise SessionError(
-            f"a prompt cannot hold {type(strange[0]).__name__}",
-            hint="A prompt is made of text, images and files.",
+            f"a prompt cannot contain {type(invalid[0]).__name__} values",
+            hint="A prompt consists of text, images and files.",
         )
     parts = tuple(
         Text(escape_surrogates(part.text)) if isinstance(part, Text) else part for part in parts
     )
-    says = any(not isinstance(part, Text) or part.text.strip() for part in parts)
-    if not says:
+    if all(isinstance(part, Text) and not part.text.strip() for part in parts):
         raise EmptyPrompt("the prompt is empty", hint="Say what you want done.")
     return parts
 
 
 class Session:
-    """One conversation. It outlives the process: the log has everything."""
+    """One conversation. It outlives the process, because everything is in its log."""
 
     def __init__(
         self,
-        parts: EngineConfig,
+        config: EngineConfig,
         log: Log,
         history: History,
         opening: Event,
         on_closed: Callable[["Session"], None],
     ) -> None:
         self.id = log.session_id
-        self._parts = parts
+        self._config = config
         self._log = log
         self._history = history
         self._on_closed = on_closed
         self._opening: tuple[Event, ...] = (opening,)  # recorded with the first prompt
         if history.mode == "auto":
             history.mode = ""  # `auto` ends with the process in which it was chosen
-        redactor = parts.redactor
+        redactor = config.redactor
         redaction = Redaction(redactor, self._record) if redactor else None
         self._deltas = DeltaBuffer(self._record if redaction is None else redaction.take)
-        self._turns = TurnRunner(parts, log, history, self._deltas, lambda: self.mode)
+        self._turns = TurnRunner(config, log, history, self._deltas, lambda: self.mode)
         self._broadcast: Broadcast | None = None  # made for the first watcher
         self._inbox: Inbox | None = None  # made for the first message
         self._title_task: asyncio.Task[None] | None = None
-        self._has_title = False  # did somebody give it one?
+        self._has_title = False  # did a person give it one?
         self._closed = False
-        self._released: asyncio.Event | None = None  # for those who wait until it is closed
-        self._over = False
+        self._released: asyncio.Event | None = None  # for callers who wait until it is closed
+        self._is_over = False  # it is closed, and its log is released
 
     @property
     def broadcast(self) -> Broadcast:
-        """The channel of its watchers."""
+        """The channel that its watchers join."""
         if self._broadcast is None:
             self._broadcast = Broadcast(self._log)
-            if self._over:
+            if self._is_over:
                 self._broadcast.end()
         return self._broadcast
 
@@ -146,12 +143,12 @@ class Session:
 
     @property
     def turn(self) -> int:
-        """The number of the turn that runs or is parked; 0: none."""
+        """The number of the turn that runs or is parked; 0 if there is none."""
         return self._turns.current
 
     @property
     def is_parked(self) -> bool:
-        """Does a turn wait for approvals, with nothing running?"""
+        """Does a turn wait for approvals, while nothing runs?"""
         return self._turns.is_parked
 
     @property
@@ -161,19 +158,19 @@ class Session:
 
     @property
     def is_inactive(self) -> bool:
-        """Is there nothing that closing it would end: a turn, an approval, a background job?"""
+        """Would closing it end nothing: no turn, no pending approval, no background job?"""
         writes_title = self._title_task is not None and not self._title_task.done()
         idle = not (self.is_busy or writes_title or self._history.pending)
         return idle and not self._turns.tool_state.is_at_work
 
     @property
     def cwd(self) -> str:
-        """The shell's current folder, which is forgotten when it is closed; empty for the root."""
+        """The shell's current folder; empty for the workspace's root. Closing resets it."""
         return self._turns.tool_state.cwd
 
     @property
     def is_closed(self) -> bool:
-        """Was it closed? The engine can resume a closed session."""
+        """Was it closed? The engine can open it again."""
         return self._closed
 
     @property
@@ -188,7 +185,7 @@ class Session:
 
     @property
     def title(self) -> str:
-        """Its title: given by somebody, or made from the first prompt."""
+        """The title that a person or the small model gave it, or the beginning of the prompt."""
         return self._history.title
 
     @property
@@ -209,28 +206,28 @@ class Session:
     @property
     def model(self) -> str:
         """Provider and model, as in `anthropic/claude-x`."""
-        return self._parts.provider.info.label
+        return self._config.provider.info.label
 
     @property
     def agent(self) -> str:
-        """The agent that runs its turns; empty for our own loop."""
-        agent = self._parts.agent
+        """The foreign agent that runs its turns; empty for our own loop."""
+        agent = self._config.agent
         return agent_name(agent) if agent is not None else ""
 
     @property
     def workspace(self) -> str:
         """The folder it works in."""
-        return self._parts.workspace.root
+        return self._config.workspace.root
 
     @property
     def window(self) -> int | None:
         """The model's context window in tokens; None if it is not known."""
-        return self._parts.provider.info.context_window
+        return self._config.provider.info.context_window
 
     @property
     def limits(self) -> Limits:
-        """The limits of its turns."""
-        return self._parts.limits
+        """The limits of its turns, of the session and of the day."""
+        return self._config.limits
 
     async def send(
         self, prompt: Prompt, *, when: When = "idle", by: str = "me", letter: str = ""
@@ -238,29 +235,30 @@ class Session:
         """Send a prompt, and return the number of its turn once the prompt is durable.
 
         Raise `EmptyPrompt`, `SessionBusy` if a turn runs and `when` is "idle", `HookDenied`.
+        `letter` is the id of the inbox message that sends it, which is recorded with the prompt.
         """
-        parts = checked(prompt, when)
+        parts = validate_prompt(prompt, when)
         self._check_sending(when)
-        said = None
-        if (hooks := self._parts.hooks) is not None and hooks.handles("before_prompt"):
-            parts, said = await self._run_prompt_hooks(hooks, parts)
-            parts = checked(parts, when)
+        hook_trace = None
+        if (hooks := self._config.hooks) is not None and hooks.handles("before_prompt"):
+            parts, hook_trace = await self._run_prompt_hooks(hooks, parts)
+            parts = validate_prompt(parts, when)
             self._check_sending(when)  # another one may have been sent meanwhile
         turns = self._turns
-        steers = when == "next_step" and turns.current
-        turn = turns.steered_number() if steers else turns.new_number()
-        kept = parts if any(not isinstance(part, Text) for part in parts) else ()
+        is_steering = when == "next_step" and turns.current
+        turn = turns.steered_number() if is_steering else turns.new_number()
+        has_media = any(not isinstance(part, Text) for part in parts)
         text = "".join(part.text for part in parts if isinstance(part, Text))
         self._write_opening()
-        if said is not None:
-            self.emit(said)
-        self.emit(PromptReceived(text, turn, by, when, kept, letter))
+        if hook_trace is not None:
+            self.emit(hook_trace)
+        self.emit(PromptReceived(text, turn, by, when, parts if has_media else (), letter))
         if not turns.is_busy and not self._history.is_parked:
             oldest = next(iter(self._history.waiting.values())).turn  # queued by an earlier process
             number = oldest if turns.is_expected(oldest) else turn
             turns.start(number, turns.take_prompts(number))
-            if turn == 1 and self._parts.small is not None:
-                self._title_task = asyncio.create_task(self._write_title(self._parts.small, text))
+            if turn == 1 and self._config.small is not None:
+                self._title_task = asyncio.create_task(self._write_title(self._config.small, text))
         await self._log.settled()
         return turn
 
@@ -272,19 +270,19 @@ class Session:
     async def _run_prompt_hooks(
         self, hooks: "Hooks", parts: tuple[Part, ...]
     ) -> tuple[tuple[Part, ...], TraceEvent | None]:
-        """Return the prompt as the hooks change it, and a record of what they said."""
+        """Return the prompt as the hooks change it, and an event with what they returned."""
         text = "".join(part.text for part in parts if isinstance(part, Text))
-        about = HookEvent("before_prompt", self.id, self._parts.workspace.root, prompt=text)
-        return await apply_prompt_hooks(hooks, about, parts, self._parts.redactor)
+        event = HookEvent("before_prompt", self.id, self._config.workspace.root, prompt=text)
+        return await apply_prompt_hooks(hooks, event, parts, self._config.redactor)
 
     def add_history(self, messages: Iterable[Message]) -> None:
         """Add messages from elsewhere to the conversation, before the next prompt."""
         self.check_idle()
         messages = tuple(messages)
-        if strange := [one for one in messages if not isinstance(one, Message)]:
+        if invalid := [item for item in messages if not isinstance(item, Message)]:
             raise SessionError(
-                f"history cannot hold {type(strange[0]).__name__}",
-                hint="It is made of `bridle.Message` values.",
+                f"history cannot contain {type(invalid[0]).__name__} values",
+                hint="It consists of `bridle.Message` values.",
             )
         self._write_opening()
         for message in messages:
@@ -306,11 +304,11 @@ class Session:
             self.check_rule(shown, answer)
         try:
             self._turns.approvals.answer(call_id, answer, shown, by, letter, at)
-        finally:  # an answer that came too late may have settled the last approval, as denied
+        finally:  # an answer that came too late may have closed the last approval, as denied
             await self._resume_if_answered()
 
     async def expire(self) -> None:
-        """Deny approvals of a parked turn whose time is over, and resume it if none is left.
+        """Deny the expired approvals of a parked turn, and resume the turn if none is left.
 
         Answers that other processes have sent count first.
         """
@@ -334,7 +332,7 @@ class Session:
         if self._turns.is_busy:
             return self._turns.running_number
         if not self._turns.is_parked and not self._history.waiting:
-            raise SessionError(f"session {self.id} has nothing to resume", hint="Send it a prompt.")
+            raise SessionError(f"session {self.id} has nothing to resume", hint="Send a prompt.")
         self._write_opening()
         return self._turns.resume() if self._turns.is_parked else self._turns.start_waiting()
 
@@ -346,7 +344,7 @@ class Session:
         self._turns.expect_waiting()
 
     async def interrupt(self, *, by: str = "me", letter: str = "", turn: int = 0) -> None:
-        """Stop the running or parked turn (`turn`: only that one); return when it has ended."""
+        """Stop the running or parked turn, and return when it has ended. `turn`: only that one."""
         request = InterruptRequested.of(by, letter)
         turns = self._turns
         latest = turns.latest
@@ -357,7 +355,7 @@ class Session:
             recorded = True
             self._write_opening()
             await turns.end_parked(request)
-        if letter and not recorded:  # nothing to stop: the message is done all the same
+        if letter and not recorded:  # nothing to stop: the inbox message is handled all the same
             self._check_open()
             self._write_opening()
             self.emit(request)
@@ -369,19 +367,19 @@ class Session:
         return await pending.wait()
 
     def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
-        """Yield every record after that number: what was written, then live; no gap, no repeat.
+        """Yield every record after that number, without gap or repeat: stored ones, then new ones.
 
-        A watcher that is too slow is sent what it missed from the store.
+        A watcher that is too slow gets what it missed from the store.
         """
-        return start_now(follow(self._parts.store, self._log, self.broadcast, after))
+        return start_now(follow(self._config.store, self._log, self.broadcast, after))
 
     @property
     def mode(self) -> Mode:
-        """What may run without asking: the session's own mode, or else its engine's.
+        """What may run without approval: the session's own mode, or else its engine's.
 
         A subagent's mode is never wider than that of the session that started it.
         """
-        mode, parent = self._history.mode or self._parts.mode, self._parts.parent
+        mode, parent = self._history.mode or self._config.mode, self._config.parent
         return mode if parent is None else parent.narrowed(mode)
 
     @mode.setter
@@ -391,14 +389,14 @@ class Session:
     async def set_mode(self, mode: Mode, *, by: str = "me", reason: str = "") -> None:
         """Change the mode from the next call on, and return when that is durable.
 
-        The engine's own mode is recorded, too: another engine may have another one.
+        If it is the engine's mode, record it, too: another engine may have a different one.
         """
         if mode == self.mode and mode != self._history.mode:
             self.emit_with_first_prompt(ModeChanged(mode, by, reason))
             self._history.mode = mode
         self._change_mode(mode, by, reason)
-        if self._log.seq and any(isinstance(one, ModeChanged) for one in self._opening):
-            self._write_opening()  # a session without records has nothing to lose
+        if self._log.seq and any(isinstance(event, ModeChanged) for event in self._opening):
+            self._write_opening()  # in a session without records it waits for the first prompt
         await self._log.settled()
 
     def _change_mode(self, mode: Mode, by: str, reason: str) -> None:
@@ -408,7 +406,7 @@ class Session:
         if mode == self.mode:
             return
         self.emit_with_first_prompt(ModeChanged(mode, by, reason))
-        self._history.mode = mode  # it holds at once, also if nothing is recorded yet
+        self._history.mode = mode  # it is in effect at once, even if nothing is recorded yet
 
     def emit_with_first_prompt(self, event: Event) -> None:
         """Record an event; in a session without records, together with its first prompt."""
@@ -418,12 +416,12 @@ class Session:
             self.emit(event)
 
     def grants(self) -> tuple[Grant, ...]:
-        """Return what was allowed for this session and holds still, the oldest first."""
-        found, seconds = self._history.grants.values(), self._parts.ask_grant_seconds
-        return tuple(with_end(one, seconds) for one in found if not has_ended(one, seconds))
+        """Return the grants of this session that have not ended, the oldest first."""
+        grants, seconds = self._history.grants.values(), self._config.ask_grant_seconds
+        return tuple(with_end(grant, seconds) for grant in grants if not has_ended(grant, seconds))
 
     async def revoke(self, grant: str = "", *, by: str = "me", letter: str = "") -> None:
-        """Revoke a grant by its id; without one, all of them."""
+        """Revoke the grant with this id, or all grants if it is empty."""
         if grant and grant not in self._history.grants:
             raise SessionError(
                 f"session {self.id} has no grant {grant}", hint="It may have ended already."
@@ -432,45 +430,45 @@ class Session:
 
     def preview(self, rule: str) -> tuple[ToolCall, ...]:
         """Return the calls of this conversation that a rule would have allowed."""
-        tools, gate = self._parts.tools, self._turns.gate
+        tools, gate = self._config.tools, self._turns.gate
         calls = [call for message in self._history.transcript for call in message.tool_calls]
         past = [(call, tools[call.name]) for call in calls if call.name in tools]
         facts = ((call, gate.judge(call, tool).facts) for call, tool in past)
         return covered_calls(parse_rule(rule), facts)
 
     def check_rule(self, shown: str, answer: Answer) -> None:
-        """Raise `SessionError` if the rule of an answer does not allow what is asked."""
-        asked, rule = self._history.pending.get(shown), answer.rule
-        if not (rule and answer.allowed and is_valid(answer)) or asked is None or asked.once_only:
+        """Raise `SessionError` if the rule of an answer does not allow the call that is asked."""
+        request, rule = self._history.pending.get(shown), answer.rule
+        if not (rule and answer.allowed and is_valid(answer)):
             return
-        if rule == asked.proposal:
+        if request is None or request.once_only or rule == request.proposal:
             return
-        call, tool = asked.call, self._parts.tools.get(asked.call.name)
+        call, tool = request.call, self._config.tools.get(request.call.name)
         if tool is not None:
-            facts = self._turns.gate.judge(call, tool, asked.cwd).facts
+            facts = self._turns.gate.judge(call, tool, request.cwd).facts
             if covered_calls(parse_rule(rule), [(call, facts)]):
                 return
         raise SessionError(
             f"the rule {rule!r} would not allow this call",
-            hint="Take the proposed rule, or one that covers this call; or allow it once.",
+            hint="Use the proposed rule, or one that covers this call, or allow the call once.",
         )
 
     async def withdraw(self, prompt: int, *, by: str = "me") -> None:
-        """Take back a waiting prompt, by the number of its record: it gets no turn."""
-        if (waits := self._history.waiting.get(prompt)) is None:
+        """Withdraw a waiting prompt, by the number of its record: it gets no turn."""
+        if (received := self._history.waiting.get(prompt)) is None:
             raise SessionError(
                 f"session {self.id} has no waiting prompt {prompt}",
-                hint="Its turn has started, or it was taken back.",
+                hint="Its turn has started, or it was withdrawn.",
             )
         try:
-            await self.record(PromptWithdrawn(prompt, waits.turn, by))
+            await self.record(PromptWithdrawn(prompt, received.turn, by))
         finally:
-            self._turns.withdraw(waits.turn)
+            self._turns.withdraw(received.turn)
 
     async def rewind(self, to: int, *, by: str = "me") -> None:
-        """Make the conversation what it was at record `to`; 0 is empty.
+        """Set the conversation back to what it was at record `to`; 0 is empty.
 
-        Files and commands are not undone.
+        The effects of tools, for example changed files, are not undone.
         """
         self.check_idle()
         if not 0 <= to <= self._log.seq:
@@ -478,9 +476,9 @@ class Session:
                 f"session {self.id} has no record {to}", hint=f"Its newest is {self._log.seq}."
             )
         await self._log.settled()
-        then = await asyncio.to_thread(as_of, self._parts.store.read(self.id), to)
+        earlier = await asyncio.to_thread(as_of, self._config.store.read(self.id), to)
         self.check_idle()  # a prompt may have been sent meanwhile
-        await self.record(Rewound(to, by, tuple(then.transcript), then.todos))
+        await self.record(Rewound(to, by, tuple(earlier.transcript), earlier.todos))
 
     async def compact(self, *, by: str = "me") -> bool:
         """Shorten the conversation now, between two turns. Return whether anything was gained."""
@@ -499,11 +497,11 @@ class Session:
             if not 0 < value <= (before[name] or value):
                 raise SessionError(
                     f"the limit {name} is {before[name]:g}, and can only be lowered",
-                    hint="Higher limits are set when the session is started: see the settings.",
+                    hint="To raise it, change the setting and start the session again.",
                 )
-            if name.startswith("day_") and self._parts.day is None:
+            if name.startswith("day_") and self._config.day is None:
                 raise SessionError(
-                    "this engine has no limits of a day", hint="Set them in the settings."
+                    "this engine has no daily limits", hint="Set them in the settings."
                 )
         if wanted:
             await self.record(LimitsNarrowed.of(by, asdict(limits)))
@@ -511,14 +509,14 @@ class Session:
 
     def set_limits(self, limits: Limits) -> None:
         """Use these limits from the next turn on. Nothing is recorded."""
-        self._parts = self._turns.config = self._parts.changed(limits=limits)
+        self._config = self._turns.config = self._config.changed(limits=limits)
 
     async def rename(self, title: str) -> None:
-        """Give it a title."""
+        """Set the title."""
         await self.record(TitleChanged(" ".join(title.split())))
 
     async def tag(self, tags: Iterable[str]) -> None:
-        """Give it these tags, and no others."""
+        """Set the tags; they replace the old ones."""
         await self.record(TagsChanged(tuple(dict.fromkeys(tags))))
 
     async def record(self, event: Event) -> None:
@@ -541,17 +539,17 @@ class Session:
     ) -> None:
         """Change model, tools, system prompt or settings from the next turn on."""
         self._check_open()
-        given = {"provider": provider, "tools": tools, "system": system, "config": config}
-        changed = {name: value for name, value in given.items() if value is not None}
+        values = {"provider": provider, "tools": tools, "system": system, "config": config}
+        changed = {name: value for name, value in values.items() if value is not None}
         if not changed:
             return
-        self._parts = self._turns.config = self._parts.changed(**changed)
+        self._config = self._turns.config = self._config.changed(**changed)
         self._write_opening()
-        self.emit(SettingsChanged.of(sorted(changed), self._parts.provider.info.label))
+        self.emit(SettingsChanged.of(sorted(changed), self._config.provider.info.label))
 
     async def _write_title(self, small: Provider, prompt: str) -> None:
         """Have the small model write a title while the first turn runs."""
-        if (redactor := self._parts.redactor) is not None:
+        if (redactor := self._config.redactor) is not None:
             prompt = redactor.text(prompt)
         budget = self._turns.budget_beside(small.info, "title")
         try:
@@ -564,16 +562,16 @@ class Session:
         await self._log.label(self._history.title, self._history.tags)
 
     async def begin(self) -> None:
-        """Record that it was created or resumed, and return when that is durable.
+        """Record now that it was created or resumed, and return when that is durable.
 
-        Otherwise it is recorded with the first prompt.
+        Without this call, it is recorded together with the first prompt.
         """
         self._check_open()
         self._write_opening()
         await self._log.settled()
 
     async def recover(self) -> None:
-        """Record what became of a turn whose process ended, then handle the inbox."""
+        """Record how a turn ended that another process left running, then handle the inbox."""
         if events := list(recovered(self._history)):
             self._write_opening()
             for event in events:
@@ -584,17 +582,17 @@ class Session:
         await self.check_inbox()
 
     async def check_inbox(self) -> None:
-        """Do what other processes have asked for in the inbox."""
+        """Handle the messages of other processes in the inbox."""
         if self._inbox is None and self._log.inbox_messages():
             self._inbox = Inbox(self, self._log)
         if not self._closed and self._inbox is not None:
             await self._inbox.handle_messages()
 
     async def close(self) -> None:
-        """Interrupt what runs, make everything durable, release the log and end all watchers."""
+        """Interrupt the turn, make everything durable, release the log and end all watchers."""
         if self._closed:
             self._released = self._released or asyncio.Event()
-            if not self._over:
+            if not self._is_over:
                 await self._released.wait()
             return
         self._closed = self._turns.is_closed = True
@@ -622,7 +620,7 @@ class Session:
             self._turns.settle_all()
             await self._log.close()
         finally:
-            self._over = True
+            self._is_over = True
             if self._broadcast is not None:
                 self._broadcast.end()
             self._on_closed(self)
@@ -650,7 +648,9 @@ class Session:
         turn = f"turn {self._history.running} of session {self.id}"
         end = f"interrupt the turn (`bridle sessions stop {self.id}`)"
         if not (count := len(self._history.pending)):
-            return SessionBusy(f"{turn} has its answers", hint=f"Let it continue, or {end}.")
+            return SessionBusy(
+                f"{turn} has its answers", hint=f"Wait until it is resumed, or {end}."
+            )
         return SessionBusy(
             f"{turn} needs {count} approval{'s' if count > 1 else ''}",
             hint=f"Answer (`bridle approvals list` shows them), or {end}.",
