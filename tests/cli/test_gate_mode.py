@@ -4,7 +4,7 @@ import pytest
 
 from bridle.providers.reply_reader import unknown_event
 from bridle.providers.scripted import Scripted
-from bridle.runtime.gate_mode import tell_mode, told_mode
+from bridle.runtime.gate_mode import record_mode, recorded_mode
 from bridle.stores.jsonl import JsonlStore
 from rig import make_engine, run
 
@@ -27,7 +27,7 @@ def test_a_model_cannot_have_another_mode_shown_than_the_one_that_holds(tmp_path
     async def carried():
         engine = make_engine(Rogue(wanted), store=JsonlStore(tmp_path), mode=holds)
         session = await engine.session()
-        tell_mode(session)
+        record_mode(session)
         await session.wait(await session.send("hello"))
         path = session.log_path
         await engine.close()
@@ -35,30 +35,30 @@ def test_a_model_cannot_have_another_mode_shown_than_the_one_that_holds(tmp_path
 
     [log] = tmp_path.rglob("*.jsonl") if run(carried()) else []
     assert log.read_bytes().count(b'"kind":"gate"') == 1 + (holds != "ask")
-    assert told_mode(log) == holds
+    assert recorded_mode(log) == holds
 
 
 def test_what_is_told_ends_with_the_next_who_takes_the_session_up(tmp_path):
     async def carried(mode, session_id=None):
         engine = make_engine(["Hello."], store=JsonlStore(tmp_path), mode=mode)
         session = await engine.session(session_id)
-        tell_mode(session)
+        record_mode(session)
         await session.wait(await session.send("hello"))
         await engine.close()
         return session.id
 
     session_id = run(carried("auto"))
     [log] = tmp_path.rglob("*.jsonl")
-    assert told_mode(log) == "auto"
+    assert recorded_mode(log) == "auto"
     run(carried("ask", session_id))
-    assert told_mode(log) == "ask"
+    assert recorded_mode(log) == "ask"
     run(carried("edits", session_id))
-    assert told_mode(log) == "edits"
+    assert recorded_mode(log) == "edits"
 
 
 @pytest.mark.parametrize("end", [b"", b"{", b'{"data":7}\n', b"\xff\xff\n", b"[]\n"])
 def test_a_log_that_is_torn_or_damaged_means_that_it_asks(tmp_path, end):
     log = tmp_path / "log.jsonl"
     log.write_bytes(b'{"seq":1,"data":{"type":"session_start","sessionId":"a"}}\n' + end)
-    assert told_mode(log) == "ask"
-    assert told_mode(tmp_path / "none") == "ask"
+    assert recorded_mode(log) == "ask"
+    assert recorded_mode(tmp_path / "none") == "ask"

@@ -18,7 +18,7 @@ from bridle.config.mcp import (
 )
 from bridle.config.trust import Trust
 from bridle.errors import ConfigError
-from bridle.runtime.mcp import spec_of
+from bridle.runtime.mcp import make_spec
 from bridle.runtime.providers import known_secrets
 
 FILE = """\
@@ -118,12 +118,14 @@ def test_a_folder_has_servers_where_it_is_trusted_and_never_in_place_of_ours(tmp
 
 def test_variables_are_looked_up_and_kept_out_of_every_log(tmp_path):
     environ = {"GITHUB_TOKEN": "ghp_0123456789abcdef", "DOCS": "docs-token-value"}
-    github, docs = (spec_of(one, tmp_path, environ) for one in own_servers(in_file(tmp_path, FILE)))
+    github, docs = (
+        make_spec(one, tmp_path, environ) for one in own_servers(in_file(tmp_path, FILE))
+    )
     assert github.env == {"TOKEN": "ghp_0123456789abcdef"}
     assert docs.headers == {"Authorization": "Bearer docs-token-value"}
     assert {"ghp_0123456789abcdef", "docs-token-value"} <= set(known_secrets({}))
     assert "ghp_" not in repr(github) and "docs-token" not in repr(docs)
-    unset = spec_of(own_servers(tmp_path / "config.yaml")[0], tmp_path, {})
+    unset = make_spec(own_servers(tmp_path / "config.yaml")[0], tmp_path, {})
     assert unset.problem == "the variable GITHUB_TOKEN is not set"
 
 

@@ -14,7 +14,7 @@ from bridle.errors import ToolError
 from bridle.events import ToolResultEvent
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
-from bridle.runtime.prompts import MOST_SKILLS, system_prompt
+from bridle.runtime.prompts import MAX_SKILLS, system_prompt
 from bridle.stores.memory import MemoryStore
 from rig import calls, run
 
@@ -221,7 +221,7 @@ def test_very_many_are_listed_by_name_alone():
     many = {f"skill-{number}": "x" * 1000 for number in range(60)}
     prompt = system_prompt("/", ["skill"], skills=many)
     assert "- skill-59\n" in prompt
-    assert len(prompt) < MOST_SKILLS + 20_000
+    assert len(prompt) < MAX_SKILLS + 20_000
 
 
 def test_a_folder_of_very_many_is_bounded(home):

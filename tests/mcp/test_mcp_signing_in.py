@@ -8,7 +8,7 @@ import pytest
 from bridle.cli.mcp_login import Loopback
 from bridle.config.mcp import parse_own_servers
 from bridle.errors import ConfigError, ToolError
-from bridle.runtime.mcp import server_of
+from bridle.runtime.mcp import make_server
 from bridle.runtime.providers import known_secrets
 from bridle.tools.mcp.oauth import TokenFile, oauth_provider
 from bridle.tools.mcp.spec import ServerSpec
@@ -65,11 +65,11 @@ def test_tokens_are_kept_for_nobody_else_to_read(tmp_path):
 def test_only_who_asked_for_it_signs_in(tmp_path):
     text = "mcp: {servers: {a: {url: 'https://x/mcp', auth: oauth}, b: {url: 'https://x/mcp'}}}"
     a, b = parse_own_servers(text, Path("config.yaml"))
-    tokens = [server_of(one, tmp_path, tmp_path, {}).spec.tokens for one in (a, b)]
+    tokens = [make_server(one, tmp_path, tmp_path, {}).spec.tokens for one in (a, b)]
     assert [bool(one) for one in tokens] == [True, False]
     Path(tokens[0]).parent.mkdir()
     Path(tokens[0]).write_text('{"tokens": {"access_token": "given-for-consent"}}')
-    server_of(a, tmp_path, tmp_path, {})
+    make_server(a, tmp_path, tmp_path, {})
     assert "given-for-consent" in known_secrets({})  # no log says it
     with pytest.raises(ConfigError, match="can be `oauth`"):
         parse_own_servers("mcp: {servers: {a: {url: 'https://x', auth: basic}}}", Path("c.yaml"))

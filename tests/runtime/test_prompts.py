@@ -15,7 +15,7 @@ from bridle.config.trust import Trust
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine, prompts
 from bridle.runtime.prompts import (
-    MOST,
+    MAX_INSTRUCTIONS,
     Project,
     as_instructions,
     git_branch,
@@ -189,8 +189,10 @@ def test_all_three_files_count_and_a_copy_counts_once(root, environ):
 
 
 def test_they_are_cut_and_it_is_said():
-    text = as_instructions({"AGENTS.md": b"a" * (MOST - 1), "CLAUDE.md": b"bcd", "x": b"e"})
-    assert text.count("a" * (MOST - 1)) == 1
+    text = as_instructions(
+        {"AGENTS.md": b"a" * (MAX_INSTRUCTIONS - 1), "CLAUDE.md": b"bcd", "x": b"e"}
+    )
+    assert text.count("a" * (MAX_INSTRUCTIONS - 1)) == 1
     assert "\nb\n[CLAUDE.md is longer; the rest is left out]\n" in text
     assert "[x is longer; the rest is left out]" in text
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bridle.cli.house_here import own_house as make_house
 from bridle.errors import AgentError, SessionBusy, SessionError
-from bridle.runtime.gate_mode import told_mode
+from bridle.runtime.gate_mode import recorded_mode
 from rig import run
 from tui.rig import call, entered, own_house, script, workspace_in
 
@@ -131,7 +131,7 @@ def test_who_comes_back_from_a_session_that_could_not_be_had_is_still_known_by_t
                 await house.resume(name)
             await house.session.wait(await house.session.send("more"))
             assert (house.session.id, house.mode) == (mine, "edits")
-            assert told_mode(Path(house.session.log_path)) == "edits"
+            assert recorded_mode(Path(house.session.log_path)) == "edits"
 
     (tmp_path / "other").mkdir()
     run(story())

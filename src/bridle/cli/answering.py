@@ -260,12 +260,12 @@ def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -
     """Post it; who holds the session, if anybody does."""
     from bridle.cli.user_input import user_name
     from bridle.protocols.store import InboxMessage
-    from bridle.runtime.inbox_client import deliver, new_letter
+    from bridle.runtime.inbox_client import new_message_id, send_message
     from bridle.stores.locks import describe_owner
 
     asked, session_id = one.pending.asked, one.pending.session_id
     letter = InboxMessage(
-        new_letter(),
+        new_message_id(),
         "answer",
         by or user_name(),
         call_id=asked.call.id,
@@ -276,5 +276,5 @@ def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -
         rule=asked.proposal if given.scope == "rule" else "",
     )
     holder = describe_owner(folder.path(session_id))
-    deliver(folder, session_id, letter)
+    send_message(folder, session_id, letter)
     return holder

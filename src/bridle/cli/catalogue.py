@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bridle.config.settings import KEY_VARIABLES, Settings
 from bridle.providers.catalogue import models
-from bridle.runtime.agents import Usable, usable_agents
+from bridle.runtime.agents import AgentStatus, agent_statuses
 from bridle.runtime.providers import find_key, find_provider, local_servers
 from bridle.server.offering import Offer
 from bridle.server.views import Choices, Lines, Named
@@ -51,10 +51,12 @@ class Menu:
         return self._offer.free or vendor in self._offer.vendors
 
     def _carriers(self) -> Iterator[Named]:
-        known = {one.name: one for one in usable_agents()}
+        known = {one.name: one for one in agent_statuses()}
         if not self._offer.free:  # those that were named by who started the server, and no others
             offered = self._offer.agents
-            known = {name: known.get(name) or Usable(name, "as named", True) for name in offered}
+            known = {
+                name: known.get(name) or AgentStatus(name, "as named", True) for name in offered
+            }
         for one in known.values():
             why = "" if one.good else f"{one.found}. {one.lacks}".strip()
             yield Named(one.name, one.found, one.name == self._usual_agent, why)

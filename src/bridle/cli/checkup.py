@@ -192,14 +192,14 @@ def _skills() -> Iterator[Finding]:
 
 def _agents(chosen: str) -> Iterator[Finding]:
     """Who could carry turns here. One that is not there is no fault, unless it was chosen."""
-    from bridle.runtime.agents import check_agent, check_ready, usable_agents
+    from bridle.runtime.agents import agent_statuses, check_agent, check_ready
 
     if chosen:
         try:
             check_ready(check_agent(chosen), *working_folder())
         except ConfigError as error:
             yield Finding("agent", error.message, False, error.hint)
-    for one in usable_agents():
+    for one in agent_statuses():
         yield Finding("agent", f"{one.name}: {one.found}", one.good or None, one.lacks)
 
 

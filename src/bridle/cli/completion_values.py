@@ -82,9 +82,10 @@ def _named(param: click.Parameter, start: str) -> Iterator[Candidate]:
         yield from (Candidate(one) for one in (*_catalogue(), "openai-chat", "ollama"))
     elif "agent" in name:
         yield from (Candidate(one, about) for one, about in _AGENTS.items())
-        from bridle.runtime.agents import installed
+        from bridle.runtime.agents import installed_agents
 
-        yield from (Candidate(one, f"from {point.value}") for one, point in installed().items())
+        for agent, point in installed_agents().items():
+            yield Candidate(agent, f"from {point.value}")
     elif name == "topic":
         yield from topics()
     elif name == "tag":

@@ -192,10 +192,10 @@ def _take_back(
         except SessionLocked:
             pass  # somebody was faster, and takes letters
     from bridle.protocols.store import InboxMessage
-    from bridle.runtime.inbox_client import deliver, new_letter
+    from bridle.runtime.inbox_client import new_message_id, send_message
 
     for one in grants:
-        deliver(folder, session.id, InboxMessage(new_letter(), "revoke", by, one))
+        send_message(folder, session.id, InboxMessage(new_message_id(), "revoke", by, one))
 
 
 async def _revoked(session: Any, grants: Sequence[str], by: str) -> None:

@@ -19,7 +19,7 @@ from bridle.messages import Part, Text
 from bridle.policy import Mode
 from bridle.protocols.session import Answer, Prompt, TurnResult
 from bridle.protocols.store import Record
-from bridle.runtime.gate_mode import is_told, told_mode
+from bridle.runtime.gate_mode import is_mode_record, recorded_mode
 from bridle.stores.reader import LogReader, SessionFolder, replay
 from bridle.stores.session_index import last_run
 from bridle.usage import ExecutionMetrics
@@ -45,7 +45,7 @@ class Followed:
         self._path = folder.path(head.id)
         self._desk = desk
         self._last_run = last_run(self._path)
-        self._told_mode = told_mode(self._path)
+        self._told_mode = recorded_mode(self._path)
         self.history = History()
         self._endings = Endings(head.id)
         self.seq = 0
@@ -220,7 +220,7 @@ class Followed:
                             self._apply(record)
                         if any(_is_taken_up(one.event) for one in found):
                             self._last_run = await asyncio.to_thread(last_run, self._path)
-                            self._told_mode = await asyncio.to_thread(told_mode, self._path)
+                            self._told_mode = await asyncio.to_thread(recorded_mode, self._path)
                         self._wake()
                 quiet += 1
                 await asyncio.sleep(_SELDOM if quiet > _RESTING else _EVERY)
@@ -257,7 +257,7 @@ def _parts(prompt: Prompt) -> tuple[Part, ...]:
 
 def _is_taken_up(event: Event) -> bool:
     """Does it say that somebody holds the session from here on, or how?"""
-    return isinstance(event, SessionStarted) or is_told(event)
+    return isinstance(event, SessionStarted) or is_mode_record(event)
 
 
 def _size(path: os.PathLike[str]) -> int:

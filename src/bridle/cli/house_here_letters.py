@@ -50,10 +50,10 @@ async def _in_background(session_id: str, asked: ApprovalAsked, answer: Answer, 
 
 
 def _post(desk: "Desk", session_id: str, asked: ApprovalAsked, answer: Answer, by: str) -> None:
-    from bridle.runtime.inbox_client import deliver, new_letter
+    from bridle.runtime.inbox_client import new_message_id, send_message
 
     letter = InboxMessage(
-        new_letter(),
+        new_message_id(),
         "answer",
         by,
         call_id=asked.call.id,
@@ -63,4 +63,4 @@ def _post(desk: "Desk", session_id: str, asked: ApprovalAsked, answer: Answer, b
         word=answer.word,
         rule=answer.rule,
     )
-    deliver(desk.folder, session_id, letter)
+    send_message(desk.folder, session_id, letter)

@@ -22,7 +22,7 @@ from bridle.errors import SessionBusy
 from bridle.protocols.provider import Provider
 from bridle.protocols.session import Conversation
 from bridle.protocols.store import SessionSummary
-from bridle.runtime.gate_mode import tell_mode
+from bridle.runtime.gate_mode import record_mode
 from bridle.stores.session_index import last_run
 from bridle.stores.transfer import head_of
 
@@ -114,7 +114,7 @@ class Moving:
     async def renew(self) -> None:
         """A new session, in the mode that the settings say."""
         session = await self.engine.session()
-        tell_mode(session)
+        record_mode(session)
         await self._move(session, 0)
 
     async def resume(self, start: str) -> None:
@@ -133,7 +133,7 @@ class Moving:
                 await self._change({"workspace": None, "resume": found.id})
             else:
                 session = await self.engine.session(found.id)
-                tell_mode(session)
+                record_mode(session)
                 await self._move(session, seen)
 
     async def change_model(self, name: str) -> None:
@@ -199,7 +199,7 @@ class Moving:
         except BaseException:  # back to where we were
             self.setup, self._engine = before, None
             session = await self.engine.session(name or None)
-            tell_mode(session)
+            record_mode(session)
             self.session = session
             raise
 

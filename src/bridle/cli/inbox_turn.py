@@ -29,7 +29,7 @@ from bridle.events import (
 from bridle.messages import Part, Text
 from bridle.protocols.session import TurnResult
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_client import deliver, new_letter
+from bridle.runtime.inbox_client import new_message_id, send_message
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import LogReader, SessionFolder
 from bridle.stores.transfer import head_of
@@ -54,7 +54,7 @@ class InboxTurn:
         self._path = folder.path(session_id)
         self._show = show
         self._say = say
-        self._message_id = new_letter()  # the id of our prompt in the inbox
+        self._message_id = new_message_id()  # the id of our prompt in the inbox
         self._prompt = 0  # the record in which the prompt arrived
         self._turn = 0
         self.is_begun = False
@@ -79,7 +79,7 @@ class InboxTurn:
             media = parts if any(not isinstance(part, Text) for part in parts) else ()
             text = "".join(part.text for part in parts if isinstance(part, Text))
             message = InboxMessage(self._message_id, "send", user_name(), text, media, when="queue")
-            deliver(self._folder, self._id, message)
+            send_message(self._folder, self._id, message)
             if owner := describe_owner(self._path):
                 self._say(f"sent to {owner}, which holds the session")
             for _ in range(_TRIES):
@@ -145,7 +145,9 @@ class InboxTurn:
             self._say("the prompt stays in the queue; nothing was stopped")
             return False
         with suppress(AgentError):
-            deliver(self._folder, self._id, InboxMessage(new_letter(), "interrupt", user_name()))
+            send_message(
+                self._folder, self._id, InboxMessage(new_message_id(), "interrupt", user_name())
+            )
         return True
 
     def _take(self, record: Record) -> TurnEnded | None:

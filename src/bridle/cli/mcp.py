@@ -58,7 +58,7 @@ def found_servers() -> "tuple[list[Server], list[tuple[str, str]]]":
     from bridle.cli.failure import complain
     from bridle.config.folder import load_servers
     from bridle.config.paths import state_folder
-    from bridle.runtime.mcp import server_of
+    from bridle.runtime.mcp import make_server
 
     root = Path.cwd()
     config = load_servers(root)
@@ -66,7 +66,7 @@ def found_servers() -> "tuple[list[Server], list[tuple[str, str]]]":
         complain(*note)
     state = state_folder(os.environ)
     enabled = [one for one in config.items if one.enabled]
-    servers = [server_of(one, root, state, os.environ) for one in enabled]
+    servers = [make_server(one, root, state, os.environ) for one in enabled]
     return servers, [(one.name, one.origin) for one in config.items if not one.enabled]
 
 

@@ -101,16 +101,16 @@ def remove(name: str) -> int:
     """Take the server NAME out of your settings, and forget what was known of it."""
     from bridle.config.mcp import own_servers, remove_server
     from bridle.config.paths import config_file, state_folder
-    from bridle.runtime.mcp import PINS, spec_of, tokens_of
+    from bridle.runtime.mcp import PINS, make_spec, tokens_path
     from bridle.tools.mcp.pins import Pins
 
     path = config_file(os.environ)
     known = {one.name: one for one in own_servers(path)}
     if not remove_server(path, name):
         raise _unknown(name, list(known))
-    spec, state = spec_of(known[name], Path.cwd(), os.environ), state_folder(os.environ)
+    spec, state = make_spec(known[name], Path.cwd(), os.environ), state_folder(os.environ)
     Pins(str(state / PINS), name, spec.identity).remove()
-    Path(tokens_of(spec, state)).unlink(missing_ok=True)
+    Path(tokens_path(spec, state)).unlink(missing_ok=True)
     tell(f"{name} is taken out of {path}")
     return 0
 
@@ -138,9 +138,9 @@ def test(name: str, accept: bool) -> int:
 
 def _try(settings: "ServerSettings") -> int:
     from bridle.config.paths import state_folder
-    from bridle.runtime.mcp import server_of
+    from bridle.runtime.mcp import make_server
 
-    server = server_of(settings, Path.cwd(), state_folder(os.environ), os.environ)
+    server = make_server(settings, Path.cwd(), state_folder(os.environ), os.environ)
     if settings.auth:
         from bridle.cli.mcp_login import sign_in
 

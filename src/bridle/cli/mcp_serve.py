@@ -99,7 +99,7 @@ def _assembled(setup: "Setup", *, answers: bool) -> "tuple[Tasks, Any]":
     """The tasks, and a server that offers them. Raise `MissingExtra`."""
     from bridle.distribution import install_hint
     from bridle.errors import MissingExtra
-    from bridle.runtime.inbox_client import deliver
+    from bridle.runtime.inbox_client import send_message
     from bridle.server.mcp.tasks import Tasks
     from bridle.server.mcp.tools import Verbs
     from bridle.server.mcp.views import FACE, Views
@@ -119,7 +119,7 @@ def _assembled(setup: "Setup", *, answers: bool) -> "tuple[Tasks, Any]":
 
     tasks = Tasks(opening, setup.settings.mode)
     seen = Views(setup.folder, setup.workspace)
-    verbs = Verbs(tasks, seen, lambda session, letter: deliver(setup.folder, session, letter))
+    verbs = Verbs(tasks, seen, lambda session, letter: send_message(setup.folder, session, letter))
     return tasks, serving(verbs.offers(answers=answers), _instructions(setup))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bridle.cli.setup import Setup
 from bridle.config.settings import KEY_VARIABLES, Settings
-from bridle.runtime.agents import CLAUDE, LOOP, check_agent, usable_agents
+from bridle.runtime.agents import CLAUDE, LOOP, agent_statuses, check_agent
 from bridle.runtime.providers import LOCAL
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def offer_of(setup: Setup, agents: Iterable[str], face: str) -> "Offer":
     from bridle.server.offering import Offer
 
     settings = setup.settings
-    there = [one.name for one in usable_agents() if one.name == CLAUDE and one.good]
+    there = [one.name for one in agent_statuses() if one.name == CLAUDE and one.good]
     named = dict.fromkeys(
         (setup.agent, LOOP, *there, *(check_agent(one, str(Path.cwd())) for one in agents))
     )

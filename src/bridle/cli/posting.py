@@ -39,14 +39,14 @@ def send(
     text = read_prompt(prompt, 'bridle sessions send ID "and then the tests"')
     from bridle.cli.find import find_session, session_folder
     from bridle.protocols.store import InboxMessage
-    from bridle.runtime.inbox_client import deliver, new_letter
+    from bridle.runtime.inbox_client import new_message_id, send_message
     from bridle.stores.locks import describe_owner
 
     folder = session_folder()
     found = find_session(folder, session_id)
     holder = describe_owner(folder.path(found.id))
-    letter = InboxMessage(new_letter(), "send", by or user_name(), text, when=when)  # type: ignore[arg-type]  # click has checked it
-    deliver(folder, found.id, letter)
+    letter = InboxMessage(new_message_id(), "send", by or user_name(), text, when=when)  # type: ignore[arg-type]  # click has checked it
+    send_message(folder, found.id, letter)
     if as_json:
         tell_json({"id": found.id, "letter": letter.id, "when": when, "holder": holder})
     elif not holder:
@@ -68,7 +68,7 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
     """
     from bridle.cli.find import find_session, session_folder
     from bridle.protocols.store import InboxMessage
-    from bridle.runtime.inbox_client import deliver, new_letter
+    from bridle.runtime.inbox_client import new_message_id, send_message
     from bridle.stores.locks import describe_owner
 
     folder = session_folder()
@@ -77,8 +77,8 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
     if not holder:
         _end(found, by or user_name(), as_json=as_json)
         return
-    letter = InboxMessage(new_letter(), "interrupt", by or user_name())
-    deliver(folder, found.id, letter)
+    letter = InboxMessage(new_message_id(), "interrupt", by or user_name())
+    send_message(folder, found.id, letter)
     if as_json:
         tell_json({"id": found.id, "letter": letter.id, "holder": holder})
     else:

@@ -36,10 +36,10 @@ from bridle.runtime.agents import (
     check_model,
     check_ready,
     is_agent,
-    names_file,
+    is_file_name,
 )
-from bridle.runtime.gate_mode import tell_mode
-from bridle.runtime.mcp import are_there_any, sources_of
+from bridle.runtime.gate_mode import record_mode
+from bridle.runtime.mcp import make_sources, may_have_servers
 from bridle.runtime.prompts import FILES as INSTRUCTIONS
 from bridle.runtime.prompts import project_instructions
 from bridle.stores.reader import SessionFolder
@@ -130,7 +130,7 @@ class Setup:
         """Return the agent that the session last used, else that of the settings."""
         last = self._last_run.agent or self._last_run.model
         if is_agent(last) and not self.is_imported:  # an imported log may name any program
-            if names_file(last) and last != check_agent(self.settings.agent):
+            if is_file_name(last) and last != check_agent(self.settings.agent):
                 raise ConfigError(
                     f"this session last used the agent {last}; bridle imports a "
                     "file of code only if you name it",
@@ -323,7 +323,7 @@ class Setup:
             session.mode = mode  # a flag comes before what the log says
             if mode == "plan" and session.history.mode != mode:  # recorded: it lasts until a yes
                 session.emit_with_first_prompt(ModeChanged(mode))
-        tell_mode(session)
+        record_mode(session)
         return session
 
 
@@ -401,14 +401,14 @@ def load_mcp_servers(
 
     `more` are those of an editor. The user's own come before those of the same name.
     """
-    if not are_there_any(workspace, os.environ):
-        return sources_of(more, workspace)
+    if not may_have_servers(workspace, os.environ):
+        return make_sources(more, workspace)
     from bridle.config.folder import load_servers  # it reads YAML
 
     servers = _items(load_servers(workspace))
     names = {server.name for server in servers}
     others = [server for server in more if server.name not in names]
-    return sources_of((*servers, *others), workspace)
+    return make_sources((*servers, *others), workspace)
 
 
 def _items(config: "FolderConfig[T]") -> tuple[T, ...]:

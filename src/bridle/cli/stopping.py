@@ -22,7 +22,7 @@ from bridle.engine.recovery import end_parked
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionError
 from bridle.protocols.store import InboxMessage, SessionSummary
-from bridle.runtime.inbox_client import deliver, new_letter
+from bridle.runtime.inbox_client import new_message_id, send_message
 from bridle.stores.locks import describe_owner
 
 _TURNS = 100  # queued prompts that are stopped one after the other
@@ -90,7 +90,7 @@ def _stop_alone(found: SessionSummary, *, known: bool) -> Stopped:
     if holder := describe_owner(folder.path(found.id)):
         busy = at_work(found.id)
         # also where its log says that it rests: a turn may have begun in this moment
-        deliver(folder, found.id, InboxMessage(new_letter(), "interrupt", user_name()))
+        send_message(folder, found.id, InboxMessage(new_message_id(), "interrupt", user_name()))
         return Stopped(found.id, holder, busy)
 
     async def end(session: Session) -> bool:

@@ -1,9 +1,10 @@
-"""Custom agents, started by name: `MODULE:CLASS`, `PATH.py:CLASS`, or an entry point.
+"""Agents by name: our loop, Claude Code, programs that speak ACP, and custom agents.
 
-`MODULE:CLASS` is a class in an installed package; modules of the current folder are not imported by
-that name. `PATH.py:CLASS` names a file. A package can give its agents short names in the
-entry-point group `bridle.agents`. The name may stand for a class that takes no
-arguments, a function that makes an agent, or an agent object.
+A custom agent is `MODULE:CLASS`, `PATH.py:CLASS` or an entry point. `MODULE:CLASS` is in an
+installed package: modules of the current folder are not imported by that name. `PATH.py:CLASS`
+names a file. A package can give its agents short names in the entry-point group `bridle.agents`.
+The name may stand for a class that takes no arguments, a function that returns an agent, or an
+agent object.
 """
 
 import importlib
@@ -34,7 +35,7 @@ GROUP = "bridle.agents"
 _RESERVED = ("", "loop", "claude-code", "offline", "scripted")
 _IN_MODULE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
 _IN_FILE = re.compile(r"(.+\.py):([A-Za-z_]\w*)", re.ASCII)
-_SHAPE = ("execute", "cancel", "shutdown")
+_METHODS = ("execute", "cancel", "shutdown")
 
 
 class NamedAgent:
@@ -52,70 +53,70 @@ class NamedAgent:
         return await self._agent.execute(prompt, session, **callbacks)
 
     async def cancel(self, session_id: str) -> None:
-        """End what runs for that session."""
+        """Cancel the turn of that session."""
         await self._agent.cancel(session_id)
 
     async def shutdown(self) -> None:
-        """Leave nothing behind."""
+        """Stop everything that it has started."""
         await self._agent.shutdown()
 
 
 def is_custom(name: str) -> bool:
-    """Whether this is the name of a custom agent."""
+    """Is it the name of a custom agent?"""
     if name in _RESERVED or name.startswith(("acp:", "scripted:")):
         return False
-    return names_code(name) or ("/" not in name and name in installed())
+    return is_import_name(name) or ("/" not in name and name in installed_agents())
 
 
-def names_code(name: str) -> bool:
-    """Whether the name is MODULE:CLASS or PATH.py:CLASS."""
-    return bool(_IN_MODULE.fullmatch(name)) or names_file(name)
+def is_import_name(name: str) -> bool:
+    """Is it MODULE:CLASS or PATH.py:CLASS?"""
+    return bool(_IN_MODULE.fullmatch(name)) or is_file_name(name)
 
 
-def names_file(name: str) -> bool:
-    """Whether the name is PATH.py:CLASS."""
+def is_file_name(name: str) -> bool:
+    """Is it PATH.py:CLASS?"""
     return not name.startswith("acp:") and bool(_IN_FILE.fullmatch(name))
 
 
 @cache
-def installed() -> "dict[str, EntryPoint]":
-    """The agents that installed packages offer, by name."""
+def installed_agents() -> "dict[str, EntryPoint]":
+    """Return the agents that installed packages offer, by name."""
     from importlib.metadata import entry_points  # it costs a start 30 ms
 
     return {
-        one.name: one
-        for one in sorted(entry_points(group=GROUP), key=lambda one: one.name)
-        if one.name not in _RESERVED and not re.search(r"[/:\s]", one.name)
+        point.name: point
+        for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)
+        if point.name not in _RESERVED and not re.search(r"[/:\s]", point.name)
     }
 
 
-def checked_custom(name: str, folder: str = "") -> str:
-    """The name, with the whole path of a file. Raise `ConfigError`."""
-    if not (named := _IN_FILE.fullmatch(name)):
+def complete_name(name: str, folder: str = "") -> str:
+    """Return the name, with the absolute path of a file. Raise `ConfigError`."""
+    if not (match := _IN_FILE.fullmatch(name)):
         return name
-    path = Path(named[1]).expanduser()
+    path = Path(match[1]).expanduser()
     if not (path.is_absolute() or folder):
         raise ConfigError(
             f"the agent {name} is a file, but its path is not absolute",
             hint="Write the absolute path; only a flag may use a relative path.",
         )
-    return f"{os.path.normpath(Path(folder) / path)}:{named[2]}"
+    return f"{os.path.normpath(Path(folder) / path)}:{match[2]}"
 
 
-def found(name: str) -> Any:
-    """What the name stands for: a class, a function or an agent. Raise `ConfigError`."""
-    if point := installed().get(name):
-        return _attribute(_module(point.module), point.attr, name)
-    if named := _IN_FILE.fullmatch(name):
-        return _attribute(_file(named[1]), named[2], name)
+def load_attribute(name: str) -> Any:
+    """Import what the name stands for: a class, a function or an agent. Raise `ConfigError`."""
+    if point := installed_agents().get(name):
+        return _get_attribute(_import_module(point.module), point.attr, name)
+    if match := _IN_FILE.fullmatch(name):
+        return _get_attribute(_import_file(match[1]), match[2], name)
     module, _, attribute = name.partition(":")
-    return _attribute(_module(module), attribute, name)
+    return _get_attribute(_import_module(module), attribute, name)
 
 
-def made(name: str) -> BaseAgent:
-    """An agent of that name. Raise `ConfigError`."""
-    value = found(name)
-    if isinstance(value, type) or not all(hasattr(value, one) for one in _SHAPE):
+def make_agent(name: str) -> BaseAgent:
+    """Make the agent of that name. Raise `ConfigError`."""
+    value = load_attribute(name)
+    if isinstance(value, type) or not all(hasattr(value, method) for method in _METHODS):
         try:
             value = value()
         except AgentError:
@@ -126,12 +127,12 @@ def made(name: str) -> BaseAgent:
                 error,
                 hint="Name a class that takes no arguments, or a function that makes the agent.",
             ) from error
-    return NamedAgent(name, checked_object(value, name))
+    return NamedAgent(name, check_object(value, name))
 
 
-def checked_object(value: Any, name: str) -> BaseAgent:
-    """The object, if it has the shape of an agent. Raise `ConfigError`."""
-    if lacking := [one for one in _SHAPE if not hasattr(value, one)]:
+def check_object(value: Any, name: str) -> BaseAgent:
+    """Return the object if it has the methods of an agent. Raise `ConfigError`."""
+    if lacking := [method for method in _METHODS if not hasattr(value, method)]:
         raise ConfigError(
             f"{name} is not an agent: it has no {', '.join(lacking)}",
             hint="An agent has execute, cancel and shutdown, as in bridle.agents.base.",
@@ -140,23 +141,23 @@ def checked_object(value: Any, name: str) -> BaseAgent:
     return agent
 
 
-def _module(name: str) -> ModuleType:
+def _import_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise _broken(name, error) from error
+            raise _import_failure(name, error) from error
         raise ConfigError(
             f"there is no module {name!r} in the packages that are installed for {sys.executable}",
             error,
             hint="Install the agent's package there, or name its file: --agent PATH.py:CLASS.",
         ) from error
     except Exception as error:  # it is somebody else's code
-        raise _broken(name, error) from error
+        raise _import_failure(name, error) from error
 
 
-def _file(path: str) -> ModuleType:
-    """The module of a file, read once."""
+def _import_file(path: str) -> ModuleType:
+    """Import the module of a file, once."""
     name = f"bridle_agent_{re.sub(r'[^A-Za-z0-9]', '_', path)}"
     if name in sys.modules:
         return sys.modules[name]
@@ -170,26 +171,26 @@ def _file(path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:  # it is somebody else's code
         del sys.modules[name]
-        raise _broken(path, error) from error
+        raise _import_failure(path, error) from error
     return module
 
 
-def _attribute(module: ModuleType, attribute: str, name: str) -> Any:
+def _get_attribute(module: ModuleType, attribute: str, name: str) -> Any:
     try:
         value = module
-        for one in attribute.split("."):
-            value = getattr(value, one)
+        for part in attribute.split("."):
+            value = getattr(value, part)
         return value
     except AttributeError as error:
-        there = [one for one in vars(module) if hasattr(getattr(module, one), "execute")]
+        agents = [key for key in vars(module) if hasattr(getattr(module, key), "execute")]
         raise ConfigError(
             f"the agent {name} was not found: {module.__name__} has no {attribute!r}",
             error,
-            hint=f"It has {', '.join(there)}." if there else "Check the name of the class.",
+            hint=f"It has {', '.join(agents)}." if agents else "Check the name of the class.",
         ) from error
 
 
-def _broken(name: str, error: Exception) -> ConfigError:
+def _import_failure(name: str, error: Exception) -> ConfigError:
     return ConfigError(
         f"{name} could not be imported: {type(error).__name__}: {error}",
         error,
@@ -204,15 +205,15 @@ _CHOICES = (
     'Use loop, claude-code, acp:COMMAND (such as acp:"gemini --acp"), MODULE:CLASS of an '
     "installed package, or PATH.py:CLASS."
 )
-_OF_A_COMMAND = {"description", "dangerouslyDisableSandbox", "timeout", "run_in_background"}
+_SHELL_ARGUMENTS = {"description", "dangerouslyDisableSandbox", "timeout", "run_in_background"}
 _KNOWN_ACP = (  # programs that are known to speak ACP, and how
     *("gemini --acp", "opencode acp", "goose acp"),
     *("codex-acp", "qwen --acp", "claude-agent-acp", "vibe-acp"),
 )
 
 
-class Usable(Struct, frozen=True):
-    """An agent, and whether it could carry a turn here; `lacks` says what to do where not."""
+class AgentStatus(Struct, frozen=True):
+    """An agent, and whether it can be used here; if not, `lacks` says what to do."""
 
     name: str
     found: str
@@ -221,28 +222,28 @@ class Usable(Struct, frozen=True):
 
 
 def is_agent(name: str) -> bool:
-    """Is it the name of an agent other than our loop, as the log has it?"""
+    """Is it the name of an agent other than our loop, as logs contain it?"""
     return name == CLAUDE or name.startswith(ACP) or is_custom(name)
 
 
 def check_agent(name: str, folder: str = "") -> str:
-    """The name as it is meant; empty is our loop. Raise `ConfigError`.
+    """Return the full name; an empty one is our loop. Raise `ConfigError`.
 
-    A path of a file is taken from that folder; without one it has to be the whole path.
+    A path of a file is relative to `folder`; without one it has to be absolute.
     """
     name = name.strip()
     if name in ("", LOOP, CLAUDE):
         return name or LOOP
     if is_custom(name):
-        return checked_custom(name, folder)
+        return complete_name(name, folder)
     if not name.startswith(ACP):
         raise ConfigError(f"there is no agent {name!r}", hint=_CHOICES)
-    _words(name)
+    _acp_command(name)
     return name
 
 
 def check_ready(name: str, *roots: str) -> None:
-    """Is there what it needs? Nothing is started. Raise `MissingExtra` or `ConfigError`."""
+    """Check that its library and program are installed. Raise `MissingExtra` or `ConfigError`."""
     if name == CLAUDE and find_spec("claude_agent_sdk") is None:
         raise MissingExtra(
             "claude-code needs the library claude-agent-sdk, and it is not there; "
@@ -250,7 +251,7 @@ def check_ready(name: str, *roots: str) -> None:
             hint=install_hint("claude"),
         )
     if is_custom(name):
-        found(name)
+        load_attribute(name)
     if not name.startswith(ACP):
         return
     if find_spec("acp") is None:
@@ -259,7 +260,7 @@ def check_ready(name: str, *roots: str) -> None:
             "nothing was started",
             hint=install_hint("acp"),
         )
-    program = _words(name)[0]
+    program = _acp_command(name)[0]
     if "/" not in program and find_program(program, roots) is None:
         raise ConfigError(
             f"the program {program!r} of the agent {name} was not found; nothing was started",
@@ -268,10 +269,10 @@ def check_ready(name: str, *roots: str) -> None:
 
 
 def check_model(name: str, model: str, *, asked: bool) -> str:
-    """The model that the agent of that name is to use; empty where it chooses. `asked`: by a flag.
+    """Return the model that the agent is to use; empty if it chooses. `asked`: by a flag.
 
-    A model of the settings is for our loop, unless it is one that the agent has, too. Raise
-    `ConfigError` where one was asked for that the agent cannot have.
+    A model in the settings is for our loop, unless the agent has it, too. Raise `ConfigError` if a
+    flag names a model that the agent cannot use.
     """
     ours = vendor_of(model)
     if name == CLAUDE and (ours == "anthropic" or (asked and ours not in PROVIDERS)):
@@ -290,15 +291,15 @@ def check_model(name: str, model: str, *, asked: bool) -> str:
 
 
 def agent_of(name: str, *, model: str = "", inherit: Sequence[str] = ()) -> BaseAgent | None:
-    """The agent of that name; None is our own loop. Raise `ConfigError`.
+    """Return the agent of that name; None is our own loop. Raise `ConfigError`.
 
-    `inherit` are variables of ours that an ACP program may have beside its own vendor's.
+    `inherit` are environment variables for an ACP program besides those of its own vendor.
     """
     name = check_agent(name)
     if name == LOOP:
         return None
     if is_custom(name):
-        return made(name)
+        return make_agent(name)
     if name == CLAUDE:
         from bridle.agents.claude_code.agent import ClaudeCodeAgent
         from bridle.agents.claude_code.options import ClaudeCodeConfig
@@ -306,12 +307,12 @@ def agent_of(name: str, *, model: str = "", inherit: Sequence[str] = ()) -> Base
         return ClaudeCodeAgent(ClaudeCodeConfig(model=model or None))
     from bridle.agents.acp.agent import AcpAgent
 
-    return AcpAgent(_words(name), inherit=inherit)
+    return AcpAgent(_acp_command(name), inherit=inherit)
 
 
 def child_agent_of(name: str) -> BaseAgent | None:
-    """The agent of a child session, whose name a model wrote: it may name no code to import."""
-    if names_code(name.strip()):
+    """Return the agent of a child session. A model wrote the name, so it may not import code."""
+    if is_import_name(name.strip()):
         raise ConfigError(
             f"a task cannot be given to {name}: only a person may name code to import",
             hint="Leave the agent out, or write `same` for the agent of this session.",
@@ -332,7 +333,7 @@ def resolve_agent(agent: BaseAgent | str | None) -> BaseAgent | None:
             f"{agent.__name__} is the class of an agent, and not an agent",
             hint=f"Hand in one of it: agent={agent.__name__}(…).",
         )
-    return checked_object(agent, type(agent).__name__)
+    return check_object(agent, type(agent).__name__)
 
 
 def translate_call(
@@ -345,53 +346,57 @@ def translate_call(
     """
     from bridle.agents.claude_code.tool_mapping import to_claude, to_ours
 
-    found = to_ours(name, arguments, (root,))
-    if found.name == name or (found.name == "shell" and found.rest.keys() - _OF_A_COMMAND):
+    call = to_ours(name, arguments, (root,))
+    if call.name == name or (call.name == "shell" and call.rest.keys() - _SHELL_ARGUMENTS):
         return None  # a command with a folder, say, of its own would not be judged in it
-    return found.name, found.arguments, lambda new: to_claude(name, arguments, new, (root,))
+    return call.name, call.arguments, lambda new: to_claude(name, arguments, new, (root,))
 
 
-def usable_agents() -> Iterator[Usable]:
-    """Every agent that could be named, the usable ones and what the others lack."""
-    yield Usable(LOOP, "bridle's own", True)
-    yield _claude()
-    yield from _acp()
-    for name, point in installed().items():
-        yield Usable(name, f"from {point.value}", True)
+def agent_statuses() -> Iterator[AgentStatus]:
+    """Yield every agent that could be named, and what it lacks if it cannot be used."""
+    yield AgentStatus(LOOP, "bridle's own", True)
+    yield _claude_status()
+    yield from _acp_statuses()
+    for name, point in installed_agents().items():
+        yield AgentStatus(name, f"from {point.value}", True)
 
 
-def _claude() -> Usable:
+def _claude_status() -> AgentStatus:
     if find_spec("claude_agent_sdk") is None:
-        return Usable(CLAUDE, "its library is not installed", False, install_hint("claude"))
+        return AgentStatus(CLAUDE, "its library is not installed", False, install_hint("claude"))
     from bridle.agents.claude_code.process import find_program as find_claude
 
-    found = find_claude()
-    if not found:
-        return Usable(CLAUDE, "the program `claude` is missing", False, install_hint("claude"))
-    return Usable(CLAUDE, f"at {found}", True)
+    program = find_claude()
+    if not program:
+        return AgentStatus(CLAUDE, "the program `claude` is missing", False, install_hint("claude"))
+    return AgentStatus(CLAUDE, f"at {program}", True)
 
 
-def _acp() -> Iterator[Usable]:
-    """The programs that are known to speak ACP and lie on the path."""
+def _acp_statuses() -> Iterator[AgentStatus]:
+    """Yield the programs that are known to speak ACP and are on the path."""
     if find_spec("acp") is None:
-        yield Usable(f"{ACP}COMMAND", "its library is not installed", False, install_hint("acp"))
+        yield AgentStatus(
+            f"{ACP}COMMAND", "its library is not installed", False, install_hint("acp")
+        )
         return
     places = {command: find_program(command.split()[0], working_folder()) for command in _KNOWN_ACP}
-    found = {command: place for command, place in places.items() if place}
-    for command, place in found.items():
-        yield Usable(f"{ACP}{command}", f"at {place}", True)
-    if not found:
+    programs = {command: place for command, place in places.items() if place}
+    for command, place in programs.items():
+        yield AgentStatus(f"{ACP}{command}", f"at {place}", True)
+    if not programs:
         names = ", ".join(command.split()[0] for command in _KNOWN_ACP)
-        yield Usable(f"{ACP}COMMAND", f"ready for any program that speaks it; no {names}", True)
+        yield AgentStatus(
+            f"{ACP}COMMAND", f"ready for any program that speaks it; no {names}", True
+        )
 
 
-def _words(name: str) -> list[str]:
-    """The command of an ACP agent. Raise `ConfigError`."""
+def _acp_command(name: str) -> list[str]:
+    """Return the command of an ACP agent. Raise `ConfigError`."""
     try:
         words = shlex.split(name.removeprefix(ACP))
     except ValueError as error:
-        said = f"the command of {name!r} cannot be read: {error}"
-        raise ConfigError(said, hint=_CHOICES) from None
+        message = f"the command of {name!r} cannot be read: {error}"
+        raise ConfigError(message, hint=_CHOICES) from None
     if not words or not words[0].strip():
         raise ConfigError("acp: needs a command", hint=_CHOICES)
     return words

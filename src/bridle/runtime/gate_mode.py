@@ -1,8 +1,8 @@
-"""In which mode the process that holds a session carries it: said in its log, and read from there.
+"""The permission mode of the process that owns a session, which its log records for others.
 
-A session has a mode of its own only once somebody has chosen one for it. Until then that of its
-process holds, which comes from a flag or the settings and ends with the process: so it is told
-beside the conversation, and whoever takes the session up later is not bound by it.
+A session has a mode of its own only once somebody has chosen one for it. Until then it has the mode
+of its process, which comes from a flag or the settings and ends with the process. So it is recorded
+as a trace, and does not bind the process that resumes the session later.
 """
 
 import json
@@ -18,26 +18,26 @@ from bridle.stores.log_format import iter_lines_backward, record_types
 
 _KIND = "gate"
 _START = record_types("session_start")
-_OPENING = 1 << 16  # bytes: a start, and what is told with it, are not longer
-_USUAL: Mode = "ask"  # what a log that says nothing means
+_OPENING = 1 << 16  # bytes; a start and the records right after it are not longer
+_DEFAULT: Mode = "ask"  # if the log records no mode
 
 
-def tell_mode(session: Session) -> None:
-    """With the first prompt the log says which mode holds, where it would not say it otherwise."""
-    if not session.history.mode and session.mode != _USUAL:
+def record_mode(session: Session) -> None:
+    """Record the mode with the first prompt, if the log would not contain it otherwise."""
+    if not session.history.mode and session.mode != _DEFAULT:
         session.emit_with_first_prompt(TraceEvent(_KIND, {"mode": session.mode}))
 
 
-def is_told(event: Event) -> bool:
-    """Does that record say it?"""
+def is_mode_record(event: Event) -> bool:
+    """Does the event record the mode of a process?"""
     return isinstance(event, TraceEvent) and event.kind == _KIND
 
 
-def told_mode(log: Path) -> Mode:
-    """What was told when the session was taken up last.
+def recorded_mode(log: Path) -> Mode:
+    """Return the mode that was recorded when the session was last created or resumed.
 
-    It stands right behind the start, where nobody but the holder writes: a trace of that name
-    further on is somebody's who would like another mode to be shown, a model's or an agent's.
+    Only records right after the start count, since only the owner writes there. A trace of that
+    name further on may come from a model or an agent that wants another mode to be shown.
     """
     with suppress(OSError, ValueError, KeyError, TypeError):
         handle = os.open(log, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # it may be a pipe
@@ -50,10 +50,10 @@ def told_mode(log: Path) -> Mode:
         finally:
             os.close(handle)
         for line in opening.split(b"\n")[1:-1]:
-            said = json.loads(line)["data"]
-            if said["type"] == "event" and said["kind"] == _KIND:
-                found = said["detail"]["mode"]
-                return next((one for one in MODES if one == found), _USUAL)
-            if said["type"] != "mode":
+            data = json.loads(line)["data"]
+            if data["type"] == "event" and data["kind"] == _KIND:
+                recorded = data["detail"]["mode"]
+                return next((mode for mode in MODES if mode == recorded), _DEFAULT)
+            if data["type"] != "mode":
                 break
-    return _USUAL
+    return _DEFAULT

@@ -1,6 +1,6 @@
-"""Letters for sessions that another process holds: without secrets, durable, and rung for.
+"""Send messages to sessions that another process owns: without secrets, and durably.
 
-What becomes of one is for whoever holds the session.
+The process that owns the session does what they ask for.
 """
 
 import os
@@ -16,24 +16,20 @@ from bridle.stores.inbox import Notifier, send
 from bridle.stores.reader import SessionFolder
 
 
-def deliver(folder: SessionFolder, session_id: str, letter: InboxMessage) -> None:
-    """Put a letter into the session's inbox, durably, and ring the bell.
+def send_message(folder: SessionFolder, session_id: str, message: InboxMessage) -> None:
+    """Put a message into the session's inbox, durably, and notify its owner.
 
-    It may lie there for days, so that nothing goes in which the log would not say.
+    Secrets are removed as in the log, since the message may stay there for days.
     """
-    send(folder.path(session_id).parent, _redacted(letter))
-    Notifier(folder.folder).notify()
-
-
-def _redacted(letter: InboxMessage) -> InboxMessage:
-    """The letter without known keys, what looks like one, and what the person does not want."""
     settings = load_settings().settings
     keys = (*known_secrets(os.environ), *filter(None, [settings.api_key]))
     redactor = Redactor(keys, settings.redact, shapes=settings.redact_tokens)
-    words = {name: redactor.text(getattr(letter, name)) for name in ("by", "content", "word")}
-    return replace(letter, **words, parts=redactor.value(letter.parts))
+    texts = {name: redactor.text(getattr(message, name)) for name in ("by", "content", "word")}
+    cleaned = replace(message, **texts, parts=redactor.value(message.parts))
+    send(folder.path(session_id).parent, cleaned)
+    Notifier(folder.folder).notify()
 
 
-def new_letter() -> str:
-    """A letter's id, which no other has."""
+def new_message_id() -> str:
+    """Return an id that no other message has."""
     return secrets.token_hex(12)

@@ -1,7 +1,7 @@
-"""The MCP servers that a person has set up, as a source of tools: settings, pins and tools meet.
+"""The MCP servers of the settings as a source of tools.
 
-Starts nothing, and loads hardly anything. A server whose variables are not set is there all the
-same, and says so when it is needed.
+Nothing is started. A server whose variables are not set is listed, too; it reports what is missing
+when it is used.
 """
 
 import os
@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from bridle.config.folder import load_servers
@@ -25,93 +26,91 @@ from bridle.tools.mcp.spec import ServerSpec
 
 if TYPE_CHECKING:
     from bridle.config.mcp import ServerSettings
-    from bridle.tools.mcp.server import Server
-    from bridle.tools.mcp.spec import ServerSpec
 
 PINS = "mcp"  # in the state folder
-_FOLDERS_OWN = ".bridle/mcp.yaml"  # the settings' own, without their imports
-_NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_WORKSPACE_FILE = ".bridle/mcp.yaml"
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET = re.compile(r"token|key|secret|pass|auth|credential", re.IGNORECASE)
-_LEAST = 8  # characters; what is shorter would be found in harmless text
+_MIN_SECRET = 8  # characters; a shorter one would be found in harmless text
 
 
 def mcp_sources(
     root: str | os.PathLike[str], *, state: str | os.PathLike[str] | None = None
 ) -> tuple[ToolSource, ...]:
-    """The servers that count in a folder, for `build_engine(sources=…)`. Raise `ConfigError`.
+    """Return the servers for a workspace, for `build_engine(sources=…)`. Raise `ConfigError`.
 
-    To be called before the engine is made: what their settings hold of secrets is kept out of its
-    log from then on.
+    Call it before the engine is built: secrets in their settings are kept out of its log from then
+    on.
     """
-    return sources_of(load_servers(Path(root)).items, root, state=state)
+    return make_sources(load_servers(Path(root)).items, root, state=state)
 
 
-def are_there_any(root: Path, environ: Mapping[str, str]) -> bool:
-    """May there be servers? Looked at without reading YAML: most people have none."""
-    if os.path.lexists(root / _FOLDERS_OWN):
+def may_have_servers(root: Path, environ: Mapping[str, str]) -> bool:
+    """May the settings contain servers? YAML is not parsed: most people have none."""
+    if os.path.lexists(root / _WORKSPACE_FILE):
         return True
     try:
         return b"mcp" in config_file(environ).read_bytes()
     except OSError:
-        return False  # whoever reads the settings says what is wrong with them
+        return False  # reading the settings reports what is wrong with them
 
 
-def sources_of(
+def make_sources(
     servers: "Iterable[ServerSettings]",
     root: str | os.PathLike[str],
     *,
     state: str | os.PathLike[str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> tuple[ToolSource, ...]:
-    """These servers as one source; none where all of them are switched off."""
-    enabled = [one for one in servers if one.enabled]
+    """Return these servers as one source; none if all of them are disabled."""
+    enabled = [server for server in servers if server.enabled]
     if not enabled:
         return ()
     environ = os.environ if environ is None else environ
     folder = Path(state) if state is not None else state_folder(environ)
-    return (Servers([server_of(one, root, folder, environ) for one in enabled]),)
+    return (Servers([make_server(server, root, folder, environ) for server in enabled]),)
 
 
-def server_of(
+def make_server(
     settings: "ServerSettings",
     root: str | os.PathLike[str],
     state: Path,
     environ: Mapping[str, str],
-) -> "Server":
-    """One server, not started, with what is known of it from before."""
-    spec = spec_of(settings, Path(root), environ)
+) -> Server:
+    """Return one server, not started, with the tools that it had before."""
+    spec = make_spec(settings, Path(root), environ)
     if settings.auth:
-        spec = replace(spec, tokens=tokens_of(spec, state))
-        add_secrets(_given(spec.tokens))
+        spec = replace(spec, tokens=tokens_path(spec, state))
+        add_secrets(_saved_tokens(spec.tokens))
     pins = Pins(str(state / PINS), spec.name, spec.identity)
-    return Server(spec, os.path.realpath(root), pins, _compiled)
+    return Server(spec, os.path.realpath(root), pins, compile_schema)
 
 
-def tokens_of(spec: "ServerSpec", state: Path) -> str:
-    """Where the tokens of a server lie at which a person signs in."""
+def tokens_path(spec: ServerSpec, state: Path) -> str:
+    """Return the path of the tokens of a server that needs a login."""
     return str(state / PINS / f"{spec.name}-{spec.identity[:16]}.tokens")
 
 
-def _given(path: str) -> list[str]:
-    """The tokens in such a file; none where there is none."""
-    import msgspec
-
+def _saved_tokens(path: str) -> list[str]:
+    """Return the tokens in such a file; none if there is no file."""
     try:
-        found = msgspec.json.decode(Path(path).read_bytes())["tokens"]
-        values = [found.get(name) for name in ("access_token", "refresh_token")]
+        tokens = msgspec.json.decode(Path(path).read_bytes())["tokens"]
+        values = [tokens.get(name) for name in ("access_token", "refresh_token")]
     except (OSError, msgspec.DecodeError, KeyError, TypeError, AttributeError):
         return []
-    return [one for one in values if isinstance(one, str) and len(one) >= _LEAST]
+    return [value for value in values if isinstance(value, str) and len(value) >= _MIN_SECRET]
 
 
-def spec_of(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) -> "ServerSpec":
-    """How it is reached, with its variables looked up."""
-    lookup = _Lookup(environ)
-    env = {name: lookup.fill(value) for name, value in settings.env.items()}
-    headers = {name: lookup.fill(value) for name, value in settings.headers.items()}
-    url = lookup.fill(settings.url)
+def make_spec(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) -> ServerSpec:
+    """Return how to reach it, with its variables substituted."""
+    variables = _Variables(environ)
+    env = {name: variables.substitute(value) for name, value in settings.env.items()}
+    headers = {name: variables.substitute(value) for name, value in settings.headers.items()}
+    url = variables.substitute(settings.url)
     named = [value for name, value in env.items() if _SECRET.search(name)]
-    add_secrets(one for one in (*lookup.found, *named, *_tokens(headers)) if len(one) >= _LEAST)
+    tokens = [value.partition(" ")[2] for value in headers.values()]  # after "Bearer"
+    secrets = (*variables.values, *named, *headers.values(), *tokens)
+    add_secrets(secret for secret in secrets if len(secret) >= _MIN_SECRET)
     cwd = str(root / Path(settings.cwd).expanduser()) if settings.cwd else ""
     return ServerSpec(
         settings.name,
@@ -123,21 +122,21 @@ def spec_of(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) 
         settings.timeout,
         _identity(settings, root),
         settings.origin,
-        lookup.problem,
+        variables.problem,
         trusted=settings.here,
     )
 
 
-class _Lookup:
-    """Puts variables in their places, and remembers what they held."""
+class _Variables:
+    """Substitutes variables in texts, and remembers their values, which may be secret."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self.found: list[str] = []
+        self.values: list[str] = []
         self.problem = ""
 
-    def fill(self, text: str) -> str:
-        return _NAMED.sub(self._value, text)
+    def substitute(self, text: str) -> str:
+        return _VARIABLE.sub(self._value, text)
 
     def _value(self, match: re.Match[str]) -> str:
         value = self._environ.get(match[1], "")
@@ -145,25 +144,13 @@ class _Lookup:
             self.problem = f"the variable {match[1]} is not set"
         elif not value.isprintable():
             self.problem = f"the variable {match[1]} holds unreadable characters"
-        self.found.append(value)
+        self.values.append(value)
         return value
 
 
-def _tokens(headers: Mapping[str, str]) -> list[str]:
-    """What of headers nobody is to read: all of it, and a token without the word before it."""
-    values = list(headers.values())
-    return values + [value.partition(" ")[2] for value in values if " " in value]
-
-
 def _identity(settings: "ServerSettings", root: Path) -> str:
-    """What the person wrote, as one number; in a folder's own file, with the folder."""
-    import msgspec
-
-    said: tuple[Any, ...] = (settings.command, settings.cwd, settings.url)
+    """Return a hash of the settings; of those in a workspace's file, with the workspace."""
+    server: tuple[Any, ...] = (settings.command, settings.cwd, settings.url)
     more = (sorted(settings.env.items()), sorted(settings.headers.items()))
     where = os.path.realpath(root) if settings.here else ""
-    return sha256(msgspec.json.encode((said, more, where))).hexdigest()
-
-
-def _compiled(schema: dict[str, Any]) -> object:
-    return compile_schema(schema)
+    return sha256(msgspec.json.encode((server, more, where))).hexdigest()

@@ -1,8 +1,8 @@
-"""The system prompt of a coding assistant, put together from `prompts/*.md` (S8); a neutral one.
+"""The system prompt of a coding assistant, made of `prompts/*.md` (S8), and a neutral one.
 
-What is said depends on the tools that are offered: nobody is told to keep a list without a tool for
-it. Behind it stand facts (folder, platform, date, branch), and the project's own instructions where
-they were handed in. Runs nothing: the branch is read from git's own file.
+It depends on the tools: a model without a tool for lists is not asked to keep one. Then come facts
+(folder, platform, date, branch), and the project's own instructions if there are any. Nothing is
+run: the branch is read from git's own file.
 """
 
 import os
@@ -20,11 +20,11 @@ from bridle.config.paths import state_folder
 from bridle.config.trust import Trust
 from bridle.workspace.text import neutral, one_line
 
-MOST = 32 * 1024  # bytes of a project's instructions
-MOST_SKILLS = 16_000  # characters that skills are described in
-FILES = ("AGENTS.md", "CLAUDE.md", ".bridle/instructions.md")  # trust's own, without its imports
+MAX_INSTRUCTIONS = 32 * 1024  # bytes of a project's instructions
+MAX_SKILLS = 16_000  # characters of the descriptions of skills
+FILES = ("AGENTS.md", "CLAUDE.md", ".bridle/instructions.md")
 _FOLDER = Path(__file__).with_name("prompts")
-_PIECES: tuple[tuple[str, str], ...] = (  # a piece, and the tool without which it is left out
+_SECTIONS: tuple[tuple[str, str], ...] = (  # a section, and the tool that it needs
     ("role", ""),
     ("tone", ""),
     ("objectivity", ""),
@@ -47,7 +47,7 @@ _SYSTEMS = {"linux": "Linux", "darwin": "macOS"}
 
 
 class Project(Struct, frozen=True):
-    """What a folder says to the model: what may be told of it, and the files that are not read."""
+    """The instructions of a folder's files for the model, and the files that are not trusted."""
 
     instructions: str = ""
     unread: tuple[str, ...] = ()
@@ -56,25 +56,25 @@ class Project(Struct, frozen=True):
 def system_prompt(
     root: str, tools: Iterable[str], instructions: str = "", skills: Mapping[str, str] | None = None
 ) -> str:
-    """The whole text for an engine that works in that folder with those tools and skills."""
+    """Return the prompt for an engine that works in that folder with those tools and skills."""
     offered = tuple(tools)
-    said = [_piece(name) for name, needs in _PIECES if not needs or needs in offered]
-    said.append("# Facts\n\n" + "\n".join(f"- {fact}" for fact in _facts(root, offered)))
+    sections = [_section(name) for name, needs in _SECTIONS if not needs or needs in offered]
+    sections.append("# Facts\n\n" + "\n".join(f"- {fact}" for fact in _facts(root, offered)))
     if skills and "skill" in offered:
-        said.append(_piece("skills") + "\n\n" + "\n".join(_listed(skills)))
+        sections.append(_section("skills") + "\n\n" + "\n".join(_skill_lines(skills)))
     if instructions.strip():
-        said.append(instructions.strip())
-    return "\n\n".join(said) + "\n"
+        sections.append(instructions.strip())
+    return "\n\n".join(sections) + "\n"
 
 
 def neutral_prompt(instructions: str = "") -> str:
-    """The text for an engine that has tools of a program and no folder to work on."""
-    return "\n\n".join(filter(None, (_piece("neutral"), instructions.strip()))) + "\n"
+    """Return the prompt for an engine that has a program's own tools and no folder to work on."""
+    return "\n\n".join(filter(None, (_section("neutral"), instructions.strip()))) + "\n"
 
 
-def _listed(skills: Mapping[str, str]) -> Iterable[str]:
-    """Each skill by its name and what it is for; names alone where that would be too long."""
-    room = MOST_SKILLS
+def _skill_lines(skills: Mapping[str, str]) -> Iterable[str]:
+    """Yield the name and description of each skill; only names if that would be too long."""
+    room = MAX_SKILLS
     for name, about in skills.items():
         line = f"- {one_line(name, 64)}: {one_line(about, 1024)}"
         room -= len(line)
@@ -82,43 +82,39 @@ def _listed(skills: Mapping[str, str]) -> Iterable[str]:
 
 
 def project_instructions(root: str | Path, environ: Mapping[str, str] | None = None) -> Project:
-    """What the files of a folder say to the model, where the person trusts them. `ConfigError`."""
-    there = [name for name in FILES if os.path.lexists(Path(root, name))]
-    if not there:
+    """Return the instructions of a folder, if the person trusts them. Raise `ConfigError`."""
+    names = [name for name in FILES if os.path.lexists(Path(root, name))]
+    if not names:
         return Project()
     trust = Trust(state_folder(os.environ if environ is None else environ))
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     unread = []
-    for name in there:
+    for name in names:
         data = trust.read(root, name)
         if data is None:
             unread.append(name)
-        elif data.strip() and data not in found.values():  # one is often a copy of the other
-            found[name] = data
-    return Project(as_instructions(found), tuple(unread))
+        elif data.strip() and data not in files.values():  # one is often a copy of the other
+            files[name] = data
+    return Project(as_instructions(files), tuple(unread))
 
 
 def as_instructions(files: Mapping[str, bytes]) -> str:
-    """The project's words, marked as such, cut where they are too long together."""
+    """Return the text of these files, marked as the project's, cut if it is too long."""
     if not files:
         return ""
-    said = [_OPENING]
-    room = MOST
+    parts = [_OPENING]
+    room = MAX_INSTRUCTIONS
     for name, data in files.items():
-        kept, room = data[:room], max(0, room - len(data))
-        text = neutral(kept.decode("utf-8", "replace").replace("\r\n", "\n")).strip()
-        cut = f"\n[{name} is longer; the rest is left out]" if len(kept) < len(data) else ""
-        said.append(f'<project-file name="{name}">\n{_fenced(text)}{cut}\n</project-file>')
-    return "\n\n".join(said)
-
-
-def _fenced(text: str) -> str:
-    """No line of it can end the block that it stands in."""
-    return re.sub(r"<(/?project-file)", r"<\\\1", text, flags=re.IGNORECASE)
+        start, room = data[:room], max(0, room - len(data))
+        text = neutral(start.decode("utf-8", "replace").replace("\r\n", "\n")).strip()
+        cut = f"\n[{name} is longer; the rest is left out]" if len(start) < len(data) else ""
+        text = re.sub(r"<(/?project-file)", r"<\\\1", text, flags=re.IGNORECASE)  # it ends no block
+        parts.append(f'<project-file name="{name}">\n{text}{cut}\n</project-file>')
+    return "\n\n".join(parts)
 
 
 @cache
-def _piece(name: str) -> str:
+def _section(name: str) -> str:
     return (_FOLDER / f"{name}.md").read_text("utf-8").strip()
 
 
@@ -132,22 +128,22 @@ def _facts(root: str, tools: tuple[str, ...]) -> Iterable[str]:
 
 
 def git_branch(root: str) -> str:
-    """The branch that is checked out in the folder's repository, as its own file says.
+    """Return the branch that is checked out in the folder's repository, read from git's own file.
 
-    Empty where there is none, or where its name is not a plain one: a name is somebody else's text.
+    Empty if there is none, or if its name has unusual characters, since anybody may have chosen it.
     """
     folder = Path(os.path.realpath(root))
-    for one in (folder, *folder.parents):
-        mark = one / ".git"
-        if mark.is_dir():
-            return _named(_BRANCH, mark / "HEAD")
-        if found := _named(_POINTER, mark):
-            return _named(_BRANCH, Path(one, found) / "HEAD")
+    for parent in (folder, *folder.parents):
+        git = parent / ".git"
+        if git.is_dir():
+            return _match_file(_BRANCH, git / "HEAD")
+        if linked := _match_file(_POINTER, git):
+            return _match_file(_BRANCH, Path(parent, linked) / "HEAD")
     return ""
 
 
-def _named(pattern: re.Pattern[str], path: Path) -> str:
-    """What the first line of a small file says; nothing where it is no such file."""
+def _match_file(pattern: re.Pattern[str], path: Path) -> str:
+    """Return what the pattern captures in a file's first line; empty if it does not match."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
@@ -160,5 +156,5 @@ def _named(pattern: re.Pattern[str], path: Path) -> str:
         return ""
     finally:
         os.close(handle)
-    found = pattern.fullmatch(line.rstrip("\r"))
-    return found[1] if found is not None and found[1].isprintable() else ""
+    match = pattern.fullmatch(line.rstrip("\r"))
+    return match[1] if match is not None and match[1].isprintable() else ""

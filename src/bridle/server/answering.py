@@ -11,7 +11,7 @@ from bridle.errors import SessionClosed, SessionError, SessionLocked, UnknownApp
 from bridle.events import ApprovalAnswered, ApprovalAsked, GrantRevoked
 from bridle.protocols.session import Answer
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_client import new_letter
+from bridle.runtime.inbox_client import new_message_id
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.posting import Posting, Refused
@@ -63,7 +63,7 @@ class Answering:
         shown = answer.shown
         await asyncio.to_thread(self._refuse, session_id, call_id, shown, standing=True)
         letter = InboxMessage(
-            new_letter(),
+            new_message_id(),
             "answer",
             by,
             call_id=call_id,
@@ -98,7 +98,7 @@ class Answering:
                         return await _revoke(session, grant, by)
                 except SessionLocked:
                     pass  # somebody was faster
-            letter = InboxMessage(new_letter(), "revoke", by, grant)
+            letter = InboxMessage(new_message_id(), "revoke", by, grant)
 
             def done(record: Record) -> bool | None:
                 event = record.event

@@ -16,7 +16,7 @@ from bridle.engine.grants import parse_timestamp
 from bridle.engine.session import Session
 from bridle.errors import AgentError, ConfigError, SessionBusy, SessionClosed
 from bridle.events import TraceEvent
-from bridle.runtime.gate_mode import tell_mode
+from bridle.runtime.gate_mode import record_mode
 from bridle.server.bounds import kept_limits
 from bridle.server.ground import Ground
 from bridle.server.marking import Marks
@@ -215,7 +215,7 @@ class Holding:
     def _keep(self, session: Session, wanted: Wanted) -> None:
         self._mine[session.id] = session
         self._wanted[session.id] = wanted
-        tell_mode(session)
+        record_mode(session)
         self._touch(session.id)
 
     def _touch(self, session_id: str) -> None:

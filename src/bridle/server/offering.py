@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from bridle.policy import MODES, Mode
-from bridle.runtime.agents import CLAUDE, LOOP, names_file
+from bridle.runtime.agents import CLAUDE, LOOP, is_file_name
 from bridle.runtime.providers import split
 from bridle.server.caller import Caller, may
 from bridle.server.problems import refused
@@ -52,7 +52,7 @@ class Offer(Struct, frozen=True):
     def check_resumed(self, agent: str) -> None:
         """Raise `ForbiddenChoice` for one that a log names, and that this server may not start."""
         self.check_agent(agent)
-        if names_file(agent) and agent not in self.agents:
+        if is_file_name(agent) and agent not in self.agents:
             raise ForbiddenChoice(
                 f"this session last used the agent {agent[:200]!r}; bridle imports a file of code "
                 "only if a person names it",

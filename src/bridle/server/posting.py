@@ -13,7 +13,7 @@ from typing import TypeVar
 from bridle.errors import AgentError, SessionError
 from bridle.events import InboxMessageRefused
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_client import deliver
+from bridle.runtime.inbox_client import send_message
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.refusals import Unavailable
@@ -64,7 +64,7 @@ class Posting:
         reader = await asyncio.to_thread(folder.reader, session_id, None)
         try:
             if not again:
-                await asyncio.to_thread(deliver, folder, session_id, letter)
+                await asyncio.to_thread(send_message, folder, session_id, letter)
             return await self._outcome(session_id, letter.id, reader, outcome)
         finally:
             reader.close()

@@ -17,7 +17,7 @@ from bridle.events import PromptReceived, When
 from bridle.messages import Part, to_parts
 from bridle.protocols.session import Prompt
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_client import new_letter
+from bridle.runtime.inbox_client import new_message_id
 from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
@@ -148,7 +148,7 @@ class Sending:
             return turn
         await asyncio.to_thread(self._check_there, parcel)
         waits = await asyncio.to_thread(self._posted, parcel)
-        new = f"{parcel.letter}-{new_letter()[:8]}" if parcel.letter else new_letter()
+        new = f"{parcel.letter}-{new_message_id()[:8]}" if parcel.letter else new_message_id()
         letter = InboxMessage(
             waits or new, "send", parcel.by, parcel.content, parcel.parts, when=parcel.when
         )

@@ -14,7 +14,7 @@ from bridle.errors import SessionLocked
 from bridle.events import InterruptRequested, ModeChanged, TitleChanged
 from bridle.policy import Mode
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_client import new_letter
+from bridle.runtime.inbox_client import new_message_id
 from bridle.server.bounds import narrowed
 from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
@@ -177,7 +177,7 @@ class Verbs:
             one.result()
 
     async def _stop_there(self, session_id: str, by: str) -> None:
-        letter = InboxMessage(new_letter(), "interrupt", by)
+        letter = InboxMessage(new_message_id(), "interrupt", by)
 
         def done(record: Record) -> bool | None:
             event = record.event
