@@ -154,6 +154,11 @@ _NUMBERED = re.compile(  # what has a number for its name: "chapter 5"
     r"|size|type|volumes?|vol|tickets?|invoices?|orders?|highway|route|apartment|apt)$",
     re.IGNORECASE,
 )
+_BEGINS_DATE = re.compile(  # not a unit or a month, of which there can be so many
+    rf"(?:{_DAYS_LONG}|{_RELATIVE}|{_SLIP}|on|at|by|before|until|till|due|in|within|this|next|the)",
+    re.IGNORECASE,
+)
+_DAY_OR_TIME = re.compile(r"[0-2]?\d|3[01]|[01]\d[0-5]\d|2[0-3][0-5]\d")  # of a month; "1830"
 _EDGE = re.compile(
     "and|or|to|of|the|a|an|-|–|for|on|at|by|in|about|around|from|until|before|after|due", re.I
 )
@@ -244,6 +249,7 @@ def _trimmed(tokens: list[str], start: int, end: int) -> tuple[int, int]:
         end -= 1
     if start and _NUMBERED.fullmatch(_bare(tokens[start - 1])) and _is_number(tokens[start]):
         start += 1
+    start += _numbers_of_title([_bare(one) for one in tokens[start:end]])
     while start < end and _bare(tokens[start]).lower() in ("and", "or", "to", "of", "-", "–"):
         start += 1
     if end - start > 2 and _bare(tokens[start]).lower() == "for" and _is_number(tokens[start + 1]):
@@ -253,6 +259,14 @@ def _trimmed(tokens: list[str], start: int, end: int) -> tuple[int, int]:
         if _DAY_NAME.fullmatch(after) and start:  # "the Friday": not a date
             return end, end
     return start, end
+
+
+def _numbers_of_title(words: list[str]) -> int:
+    """How many numbers stand before a date and cannot belong to it: "read 1984 tomorrow"."""
+    count = next((at for at, word in enumerate(words) if not word.isdigit()), len(words))
+    if count == len(words) or not _BEGINS_DATE.fullmatch(words[count]):
+        return 0
+    return count if any(not _DAY_OR_TIME.fullmatch(word) for word in words[:count]) else 0
 
 
 def _is_date(tokens: list[str], start: int, end: int) -> bool:
