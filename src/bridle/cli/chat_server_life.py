@@ -44,7 +44,10 @@ def serve(flags: dict[str, Any]) -> int:
     if flags["jwks"] and flags["secret_file"]:
         raise click.UsageError("tokens are checked by --jwks or by --secret-file, not by both")
     if flags["app"] and (flags["a_day"] or flags["a_minute"] != A_MINUTE):
-        raise click.UsageError("a chat of your own has limits of its own: ChatApp(…, limits=…)")
+        raise click.UsageError(
+            "--messages-a-minute and --dollars-a-day are for the task chat; with --app, the app sets"
+            " its limits itself: ChatApp(…, limits=…)"
+        )
     _check_reach(flags)
     with _database(flags) as url:
         setup = setup_of(flags, url)

@@ -105,6 +105,7 @@ REFUSED = {
     "no such file": (("--secret-file", "nowhere"), "there is no file nowhere"),
     "no keys": (("--model", "offline", "--jwks", "nowhere"), "cannot be read"),
     "both": (("--jwks", "a", "--secret-file", "secret"), "not by both"),
+    "limit": (("--app", "a:b", "--messages-a-minute", "5"), "with --app, the app sets its limits"),
     "no module": (("--app", "nowhere:app"), "there is no module nowhere"),
     "no chat": (("--app", "json:dumps_"), "is no chat"),
     "no database": (("--model", "offline", "--database", "nonsense://x"), "SQLite or PostgreSQL"),
