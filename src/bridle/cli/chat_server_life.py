@@ -45,8 +45,8 @@ def serve(flags: dict[str, Any]) -> int:
         raise click.UsageError("tokens are checked by --jwks or by --secret-file, not by both")
     if flags["app"] and (flags["a_day"] or flags["a_minute"] != A_MINUTE):
         raise click.UsageError(
-            "--messages-a-minute and --dollars-a-day are for the task chat; with --app, the app sets"
-            " its limits itself: ChatApp(…, limits=…)"
+            "--messages-a-minute and --dollars-a-day are for the task chat; "
+            "with --app, the app sets its limits itself: ChatApp(…, limits=…)"
         )
     _check_reach(flags)
     with _database(flags) as url:
