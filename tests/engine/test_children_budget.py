@@ -206,7 +206,9 @@ def test_a_child_has_what_was_asked_for_and_never_more_than_is_left():
     )
     run(budget.reserve(RequestConfig(50), 100))
     budget.spend(Usage(100, 50), 0.1)
-    mine = child_limits(budget, Task("a", money=9.0, steps=3, seconds=9.0), 5.0, shares=False)
+    mine = child_limits(
+        budget, Task("a", max_cost=9.0, max_steps=3, max_seconds=9.0), 5.0, shares=False
+    )
     assert (mine.max_steps, mine.max_tool_calls, mine.max_turn_tokens) == (3, 4, 850)
     assert (mine.max_cost, mine.max_seconds) == (0.4, 5.0)
     theirs = child_limits(budget, Task("a"), None, shares=True)  # an agent that spends unasked

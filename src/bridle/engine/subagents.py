@@ -61,11 +61,11 @@ def child_limits(budget: Budget, task: Task, seconds: float | None, *, shares: b
     tokens, money = _tokens(budget, shares=shares), _money(budget, shares=shares)
     return replace(
         budget.limits,
-        max_steps=int(_least("steps", task.steps, _steps(budget))),
+        max_steps=int(_least("steps", task.max_steps, _steps(budget))),
         max_tool_calls=int(_least("tool calls", 0, _calls(budget))),
         max_turn_tokens=int(_least("tokens", 0, None if tokens is None else tokens / part)),
-        max_cost=_least("money", task.money, _part(money, task.money, part)),
-        max_seconds=_least("time", task.seconds, seconds),
+        max_cost=_least("money", task.max_cost, _part(money, task.max_cost, part)),
+        max_seconds=_least("time", task.max_seconds, seconds),
         max_session_tokens=0,
         max_session_cost=0.0,
     )

@@ -275,9 +275,9 @@ class Task(Struct, frozen=True):
     prompt: str
     title: str = ""
     agent: str = ""
-    money: float = 0.0
-    steps: int = 0
-    seconds: float = 0.0
+    max_cost: float = 0.0
+    max_steps: int = 0
+    max_seconds: float = 0.0
 
 
 class TaskResult(Struct, frozen=True):

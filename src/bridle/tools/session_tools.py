@@ -221,9 +221,9 @@ class TaskTool:
             arguments["prompt"],
             title=arguments.get("description", ""),
             agent=_agent_name(arguments),
-            money=float(arguments.get("max_cost", 0.0)),
-            steps=arguments.get("max_steps", 0),
-            seconds=float(arguments.get("max_seconds", 0.0)),
+            max_cost=float(arguments.get("max_cost", 0.0)),
+            max_steps=arguments.get("max_steps", 0),
+            max_seconds=float(arguments.get("max_seconds", 0.0)),
         )
         outcome: TaskResult = await context.spawn(task)
         data = {"session": outcome.session_id, "reason": outcome.reason, "agent": outcome.agent}
