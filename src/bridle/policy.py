@@ -117,11 +117,11 @@ class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
 class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
     """`allow: shell(git status)`: a verdict, a tool's name and a pattern for its subject.
 
-    In a pattern for commands `*` stands for anything, and ` *` at the end also for nothing. In one
-    for paths `*` stays within a folder, `**` does not, and a pattern without `/` is for the name.
-    `origin` is where the rule was written, `reason` why, for a person. With `where` it is for the
-    workspace at that root alone, a real path; whoever reads rules passes the others over. What it
-    allows there are commands that run in the root itself.
+    In a pattern for commands `*` matches anything, and ` *` at the end also nothing. In one for
+    paths `*` stays within a folder, `**` does not, and a pattern without `/` matches the name.
+    `origin` is where the rule was written, `reason` why, for a person. With `where`, a real path,
+    the rule is only for the workspace with that root; the caller of `decide` leaves out the others.
+    It then only allows commands that run in the root itself.
     """
 
     verdict: Verdict

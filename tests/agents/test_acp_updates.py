@@ -332,7 +332,7 @@ def test_tokens_money_pictures_and_ends():
 )
 def test_the_mode_is_one_that_asks_or_plans_where_there_is_one(modes, asks, plans):
     found = Modes(modes)
-    assert (found.matching("auto"), found.matching("ask"), found.matching("plan")) == (
+    assert (found.mode_for("auto"), found.mode_for("ask"), found.mode_for("plan")) == (
         asks,
         asks,
         plans,

@@ -220,7 +220,7 @@ def test_lines_that_are_glued_together_are_both_kept(original, state):
     glued = [*lines[:2], lines[2] + lines[3], *lines[4:]]
     mended = checked(store_in(state), joined(glued), [1, 2, 3, 4, 5, 6])
     assert [(one.after, one.why) for one in mended.broken] == [
-        (2, "several records stand in one line; the whole ones were kept")
+        (2, "there are several records in one line; the whole ones were kept")
     ]
 
 

@@ -134,7 +134,7 @@ class LoopAgent:
     async def _open_alone(
         self, session: Any, can_use_tool: Any, output: "_Output"
     ) -> tuple[Engine, Session]:
-        """Return an engine with the same gate, and the conversation of somebody else's session."""
+        """Return an engine with the same gate, and the conversation of an outside session."""
         parts = self._engine.parts
         changes: dict[str, Any] = {"mode": getattr(session, "mode", parts.mode), "agent": None}
         if can_use_tool is not None:
@@ -157,7 +157,7 @@ async def _approve(question: ApprovalAsked) -> bool:
 
 
 class _WrappedTool:
-    """A tool of the engine's that is run by somebody else's permission."""
+    """A tool of the engine that runs with a permission from outside."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool

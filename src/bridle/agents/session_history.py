@@ -1,9 +1,9 @@
-"""What an agent with a conversation of its own is told of what happened in the session without it.
+"""What an agent with a conversation of its own has to know about the session.
 
 Pure. Such a conversation may begin in the middle of the session (it was lost, or another agent ran
 the earlier turns), or miss turns that others ran later. How far it knows the session is stored with
-the session (`history_position`); what came after that is told once (`missed_history`), from the
-log, up to a longest length.
+the session (`history_position`). What the log has after that is added to the next prompt, up to a
+maximum length (`missed_history`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,8 +64,10 @@ def missed_history(session: Any, position: Any) -> str:
     if turn >= len(transcript) or _checksum(transcript[turn]) != position.get("prompt"):
         return earlier_history(session)
     since = transcript[count : transcript.turn]
-    next_prompt = next((at for at, one in enumerate(since) if one.role == "user"), len(since))
-    return _render(since[next_prompt:])  # what comes before the next prompt are its own last words
+    next_prompt = next(
+        (index for index, message in enumerate(since) if message.role == "user"), len(since)
+    )
+    return _render(since[next_prompt:])  # what comes before the next prompt is its own reply
 
 
 def _transcript(session: Any) -> Transcript:

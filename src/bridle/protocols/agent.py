@@ -1,4 +1,4 @@
-"""The protocol of agents that run turns, and what they are handed. Public as `agents/base`.
+"""The protocol of agents that run turns, and what they get. Public as `bridle.agents.base`.
 
 An agent knows a prompt, a session and three callbacks. It does not know the engine, the log or the
 interface. What it does by its own means it asks about first (`can_use_tool`); what it has our tools
@@ -160,5 +160,5 @@ class BaseAgent(Protocol):
         ...
 
     async def shutdown(self) -> None:
-        """Leave nothing behind: no process, no connection, no task."""
+        """End every process, connection and task."""
         ...

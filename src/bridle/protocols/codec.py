@@ -78,7 +78,7 @@ _EMPTY_REPLY = Message("assistant")
 
 class _DataType(Struct):
     type: str = ""
-    eventType: str = ""  # noqa: N815 - the key as it stands in the log
+    eventType: str = ""  # noqa: N815 - the key in the log
 
 
 def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _MessageLine:
@@ -247,7 +247,7 @@ def encode_line(seq: int, timestamp: str, data: bytes, previous: str) -> tuple[b
 
 def line_hash(body: bytes, previous: str) -> str:
     """The hash of a line: of its bytes before the hash, and of the hash of the line before."""
-    key = previous.encode()[:64]  # a hash that somebody else wrote may be of any length
+    key = previous.encode()[:64]  # other programs may write hashes of any length
     return blake2b(body, digest_size=16, key=key).hexdigest()
 
 

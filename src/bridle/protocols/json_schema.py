@@ -60,7 +60,7 @@ class PydanticType:
         return {**schemas[""], "$defs": parts} if parts else schemas[""]
 
     def parse(self, data: bytes | str) -> Any:
-        """The value that a JSON text stands for. Raise `ValueError` with all that is wrong."""
+        """Parse a JSON text. Raise `ValueError` with everything that is wrong."""
         from pydantic import ValidationError
 
         try:

@@ -16,7 +16,7 @@ class Place(Struct, frozen=True, gc=False, omit_defaults=True):
     If it is `inside`, `path` is from the root and with `/` (`.` for the root itself); otherwise it
     is the real absolute path. `temporary` means outside, but in the command's own temporary folder,
     or a device that swallows everything. `reading` and `writing` say who may do so: with `ask` only
-    a person may allow it, with `deny` nobody. `why` says what it is, as a person is told.
+    a person may allow it, with `deny` nobody. `why` says what it is, for a person.
     """
 
     path: str
@@ -62,9 +62,9 @@ class Machine(Protocol):
         ...
 
     def is_repository_safe(self, cwd: str) -> bool:
-        """Can git read the repository of a folder without its configuration running code?"""
+        """Whether git can read the repository of a folder without running code from its config."""
         ...
 
     def is_local_program(self, name: str) -> bool:
-        """Would a program that is called by this name be one that lies in the workspace?"""
+        """Whether a program that is called by this name would be one in the workspace."""
         ...

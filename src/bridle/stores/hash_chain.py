@@ -28,7 +28,7 @@ Problem = Literal["", "altered", "unreadable", "missing number", "duplicate numb
 class LongLine(bytes):
     """A line that is too long for memory: it has no bytes, only its size, ends and hashes.
 
-    `hashes` says for each hash that may stand before the line which hash the line should state.
+    `hashes`: for each possible hash of the line before, the hash that the line should state.
     """
 
     size: int
@@ -148,7 +148,7 @@ class Chain:
             return Examination([*restored, record], broken, problem, True, previous or "")
         records = self._take_joined(line)
         if records:
-            reason = "several records stand in one line; the whole ones were kept"
+            reason = "there are several records in one line; the whole ones were kept"
         else:
             self._doubt(line)
         broken = BrokenLine(after, len(line), fingerprint(line), reason)

@@ -227,7 +227,7 @@ class JsonlLog:
         return record
 
     async def settled(self) -> None:
-        """Return when every line so far is on disk (with `process`: handed to the kernel)."""
+        """Return when every line so far is on disk (with `process`: written to the kernel)."""
         if self.durable >= self.seq:
             return
         if self._file.is_closed:

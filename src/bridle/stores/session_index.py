@@ -402,7 +402,7 @@ def read_label(folder: str) -> Label | None:
 def last_run(log: Path) -> LastRun:
     """What the newest start in a log says, and which agent has answered since, if one has.
 
-    A log that cannot be read gives empty values: whoever resumes the session reports why.
+    A log that cannot be read gives empty values: resuming the session reports why.
     """
     try:
         handle = os.open(log, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # it may be a pipe

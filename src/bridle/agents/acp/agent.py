@@ -22,7 +22,7 @@ from bridle.protocols.agent import AgentResponse, OnTextChunk, OnToolActivity
 if TYPE_CHECKING:
     from bridle.agents.acp.session import AcpSession
 
-KEPT = 4  # idle programs that are kept running
+MAX_IDLE = 4  # idle programs that are kept running
 _EXAMPLE = 'Write the program and its arguments, such as `acp:"gemini --acp"`.'
 
 
@@ -44,7 +44,7 @@ class AcpAgent:
         inherit: Sequence[str] = (),
         auth: str = "",
         start_seconds: float = 60.0,
-        keep: int = KEPT,
+        keep: int = MAX_IDLE,
     ) -> None:
         self._argv = _split(command)
         self._env = dict(env or {})
@@ -132,7 +132,7 @@ def require_library() -> None:
 
 def _split(command: str | Sequence[str]) -> tuple[str, ...]:
     try:
-        words = shlex.split(command) if isinstance(command, str) else [str(one) for one in command]
+        words = shlex.split(command) if isinstance(command, str) else list(map(str, command))
     except ValueError as error:
         raise ConfigError(
             f"`{command}` is not a command: {error}.", error, hint=_EXAMPLE

@@ -25,10 +25,10 @@ from bridle.tools.unified_diff import unified_diff
 from bridle.workspace.text import one_line, shorten
 from bridle.workspace.workspace import Workspace
 
-# What a turn of an ACP agent uses of bridle: the session that it was handed, and the callbacks.
+# What a turn of an ACP agent uses of bridle: its session and the callbacks.
 #
-# Somebody else's session may have an id, a folder, a mode and a place for the agent's own id, and
-# nothing more. What it cannot do is left out here, and without a gate nothing is allowed.
+# A session that is not bridle's may have an id, a folder, a mode and a place for the agent's own
+# id, and nothing more. What it cannot do is left out here, and without a gate nothing is allowed.
 
 _NO_GATE = "no one can be asked here, so nothing is allowed"
 
@@ -71,7 +71,7 @@ class Host:
     ) -> Permission:
         """Ask the gate whether the agent may do this by itself.
 
-        Somebody else's callback may answer with another class, or with a plain bool.
+        A callback that is not bridle's may answer with another class, or with a plain bool.
         """
         if self._can_use_tool is None:
             return Permission(False, _NO_GATE, call_id=call_id)
@@ -106,7 +106,7 @@ class Host:
             self.session.state = {**state, **changes}
 
 
-MAX_BYTES = 10 * 1024 * 1024  # of a file that is handed over
+MAX_BYTES = 10 * 1024 * 1024  # of a file that is passed to the agent
 MAX_TERMINALS = 64
 _LOGGED = 100_000  # characters of a file that the log keeps
 _NOT_FOUND = -32002
@@ -254,9 +254,9 @@ class Client:
             raise RequestError(_NOT_FOUND, "there is no such terminal") from None
 
     def _text(self, path: str) -> str:
-        return self._decoded(path)[0]
+        return self._read_text(path)[0]
 
-    def _decoded(self, path: str) -> tuple[str, Encoding]:
+    def _read_text(self, path: str) -> tuple[str, Encoding]:
         data = self._files.read(path, MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise ToolError(f"`{one_line(path, 200)}` is larger than {MAX_BYTES:,} bytes.")
@@ -271,17 +271,17 @@ class Client:
     def _replace(self, path: str, content: str) -> str:
         """Write a file in its own encoding, and return the difference."""
         where = self._files.relative(path)
-        before, coding = "", Encoding()
+        before, encoding = "", Encoding()
         if self._files.exists(path):
             with suppress(ToolError):  # a binary or very large file is replaced without a diff
-                before, coding = self._decoded(path)
-        self._files.write(path, coding.encode(content, where))
+                before, encoding = self._read_text(path)
+        self._files.write(path, encoding.encode(content, where))
         return unified_diff(where, replace_bad_bytes(before), replace_bad_bytes(content))
 
     def _is_about(self, call: MappedCall, path: str) -> bool:
         try:
-            named = str(call.arguments.get("path", ""))
-            return self._files.relative(named) == self._files.relative(path)
+            call_path = str(call.arguments.get("path", ""))
+            return self._files.relative(call_path) == self._files.relative(path)
         except ToolError:
             return False
 
@@ -350,6 +350,6 @@ def lines_of(text: str, line: int | None, limit: int | None) -> str:
     if not line and limit is None:
         return text
     lines = text.split("\n")
-    whole = [f"{one}\n" for one in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    whole = [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
     start = max((line or 1) - 1, 0)
     return "".join(whole[start : None if limit is None else start + limit])

@@ -2,7 +2,7 @@
 
 Uses the official library's `Connection`, but reads lines itself. The library's reader takes a line
 of any length, hands every notification to a task of its own and logs what it does not understand.
-Here a line has a longest length, notifications are handed over in the order in which they came, a
+Here a line has a longest length, notifications are passed on in the order in which they came, a
 program that floods has to wait, and nothing is written to anybody's terminal. Does not know what
 the methods mean.
 """
@@ -154,7 +154,7 @@ class AgentConnection:
             raise
         except AgentError as error:
             raise RequestError(-32603, error.message) from error
-        except Exception as error:  # somebody else's hook or gate: the library would print it
+        except Exception as error:  # from a hook or a gate: the library would print it
             log.debug("a request could not be answered: %s", method, exc_info=True)
             raise RequestError(-32603, f"{type(error).__name__} on the client's side") from error
         finally:

@@ -1,7 +1,7 @@
 """A session with an ACP agent: its program, one conversation with it, and one prompt at a time.
 
-Starts the program when it is needed, greets it, logs in, resumes or begins a conversation and sets
-its mode. What happens between a prompt and its answer is in `turn`.
+Starts the program when it is needed, initializes it, logs in, resumes or begins a conversation and
+sets its mode. What happens between a prompt and its answer is in `turn`.
 """
 
 import asyncio
@@ -81,14 +81,14 @@ class Modes(Struct):
 
     @property
     def can_plan(self) -> bool:
-        """Is there a mode in which the agent only plans?"""
+        """Whether there is a mode in which the agent only plans."""
         return any(_normal(mode) in _PLAN_MODES for mode in self.ids)
 
     def set_current(self, mode: str) -> None:
         """Note that the agent is in this mode now."""
         self.current = mode
 
-    def matching(self, mode: Mode) -> str:
+    def mode_for(self, mode: Mode) -> str:
         """Return the mode that fits ours, in which the agent plans or asks; empty if none does."""
         names = {_normal(name): name for name in self.ids}
         wishes = (*_PLAN_MODES, *_ASK_MODES) if mode == "plan" else _ASK_MODES
@@ -118,12 +118,12 @@ class AcpSession:
 
     @property
     def is_alive(self) -> bool:
-        """Does its program run?"""
+        """Whether its program runs."""
         return self._connection is not None and self._connection.process.is_alive
 
     @property
     def can_be_resumed(self) -> bool:
-        """Can its program be ended without losing the conversation?"""
+        """Whether its program can be ended without losing the conversation."""
         return not self.is_alive or (self._opener is not None and self._opener.can_resume)
 
     async def on_notification(self, method: str, params: Any) -> None:
@@ -165,7 +165,7 @@ class AcpSession:
             await connection.close()
 
     async def _run_until_stopped(self, running: "asyncio.Task[AgentResponse]") -> AgentResponse:
-        """Await the prompt. Once it is told to stop, it has a short time to do so."""
+        """Await the prompt. Once it was asked to stop, it has a short time to do so."""
         stop = asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait({running, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -202,7 +202,7 @@ class AcpSession:
         finally:
             self._turn = None
             await turn.close()
-            if is_answered or self._stop.is_set():  # it has been told what there was to tell
+            if is_answered or self._stop.is_set():  # it knows everything up to here
                 self._is_new = False
                 host.update_state(**{POSITION: history_position(host.session)})
 
@@ -243,7 +243,7 @@ class AcpSession:
             connection, conversation = AgentConnection(process, self), None
             self._connection = connection
             self._opener = ConversationOpener(connection, settings, host.root)
-            await self._opener.greet()
+            await self._opener.initialize()
         if conversation is None or conversation.id != known:
             conversation = self._conversation = await self._open_conversation(host, known)
         seconds = self._settings.seconds
@@ -330,11 +330,11 @@ class ConversationOpener:
 
     @property
     def can_resume(self) -> bool:
-        """Can this agent resume a conversation?"""
+        """Whether this agent can resume a conversation."""
         return self._resume_method() is not None
 
-    async def greet(self) -> None:
-        """Tell each other what we can do. Raise `AgentError` or `ConfigError`."""
+    async def initialize(self) -> None:
+        """Exchange capabilities. Raise `AgentError` or `ConfigError`."""
         request = schema.InitializeRequest(
             protocol_version=PROTOCOL_VERSION,
             client_capabilities=schema.ClientCapabilities(
@@ -347,7 +347,7 @@ class ConversationOpener:
             params = to_wire(request)
             self._agent = await self._request("initialize", params, schema.InitializeResponse)
         except RequestError as error:
-            raise self._refused("initialize", error) from error
+            raise self._refusal("initialize", error) from error
         if self._agent.protocol_version != PROTOCOL_VERSION:
             raise ConfigError(
                 f"`{self._settings.command_line}` speaks version {self._agent.protocol_version} "
@@ -374,7 +374,7 @@ class ConversationOpener:
             answer = await self._request_with_login(method, params, schema.LoadSessionResponse)
         except RequestError as error:
             return None, f"the agent says: {error_text(error)}"
-        return self._opened(known, answer), ""
+        return self._to_conversation(known, answer), ""
 
     async def _begin(self, lost: str) -> OpenConversation:
         params = {"cwd": self._root, "mcpServers": []}
@@ -383,8 +383,8 @@ class ConversationOpener:
                 "session/new", params, schema.NewSessionResponse
             )
         except RequestError as error:
-            raise self._refused("session/new", error) from error
-        conversation = self._opened(answer.session_id, answer)
+            raise self._refusal("session/new", error) from error
+        conversation = self._to_conversation(answer.session_id, answer)
         conversation.lost = lost
         return conversation
 
@@ -423,7 +423,7 @@ class ConversationOpener:
         raise self._login_needed(methods, reason)
 
     def _needs_no_person(self, method: Any) -> bool:
-        """Can we log in this way by ourselves? The one that the person chose is always tried."""
+        """Whether we can log in this way by ourselves. The one the person chose is always tried."""
         if self._settings.auth:
             return bool(method.id == self._settings.auth)
         if isinstance(method, schema.EnvVarAuthMethod):
@@ -445,7 +445,7 @@ class ConversationOpener:
             else f"Run `{program}` by hand once and log in there, then send the prompt again.",
         )
 
-    def _opened(self, conversation_id: str, answer: Any) -> OpenConversation:
+    def _to_conversation(self, conversation_id: str, answer: Any) -> OpenConversation:
         capabilities = self._agent.agent_capabilities or schema.AgentCapabilities()
         prompts = capabilities.prompt_capabilities
         images = bool(prompts and prompts.image)
@@ -464,7 +464,7 @@ class ConversationOpener:
                 hint="It may speak another protocol than ACP: check the command and its flags.",
             ) from error
 
-    def _refused(self, method: str, error: RequestError) -> AgentError:
+    def _refusal(self, method: str, error: RequestError) -> AgentError:
         message = f"`{self._settings.command_line}` refused `{method}`: {error_text(error)}."
         return AgentError("agent", message, error, hint="Run it by hand to see what it needs.")
 
@@ -474,7 +474,7 @@ async def set_mode(
 ) -> str:
     """Set the agent to ask, or to plan, as our mode wants it. Return why not, if it cannot be."""
     modes = conversation.modes
-    wish = modes.matching(mode)
+    wish = modes.mode_for(mode)
     if not wish or wish == modes.current:
         return ""
     try:
@@ -503,7 +503,7 @@ def offered_modes(answer: Any) -> Modes:
 
 
 def _option_values(options: Sequence[Any]) -> tuple[str, ...]:
-    """Return the values of a setting, also those that stand in groups."""
+    """Return the values of a setting, also those in groups."""
     values: list[str] = []
     for option in options:
         inner = option.options if hasattr(option, "options") else [option]

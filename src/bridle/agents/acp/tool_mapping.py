@@ -108,7 +108,7 @@ class _CallParts:
 
     def paths(self, names: Iterable[str] = _PATHS) -> list[str]:
         """Return the files that it names, each once."""
-        return list(dict.fromkeys(relative_path(one, self.root) for one in self.spelled(names)))
+        return list(dict.fromkeys(relative_path(path, self.root) for path in self.spelled(names)))
 
     def spelled(self, names: Iterable[str] = _PATHS) -> list[str]:
         """Return the same as the agent spells them."""

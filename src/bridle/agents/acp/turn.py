@@ -419,7 +419,7 @@ class ToolCalls:
         return ToolActivity(name, one_line(call.title or "", 200))
 
     def _unique_id(self, name: str) -> str:
-        """Return an id that stands for one call in the log."""
+        """Return an id that the log has for no other call."""
         unique, number = name, 2
         while unique in self._ids:
             unique, number = f"{name}-{number}", number + 1

@@ -217,7 +217,7 @@ def call_result(call: schema.ToolCallUpdate) -> str:
 
 def file_changes(call: schema.ToolCallUpdate) -> list[schema.FileEditToolCallContent]:
     """Return the differences that a call shows."""
-    return [one for one in call.content or () if isinstance(one, schema.FileEditToolCallContent)]
+    return [item for item in call.content or () if isinstance(item, schema.FileEditToolCallContent)]
 
 
 def choose_option(options: Sequence[schema.PermissionOption], *, allowed: bool) -> str | None:
@@ -247,7 +247,7 @@ def to_blocks(parts: Sequence[Part], *, images: bool) -> list[dict[str, Any]]:
 
 
 def to_update(event: Event) -> BaseModel | None:
-    """Return the update that tells an editor of an event; None if there is none."""
+    """Return the update that shows an event in an editor; None if it has none."""
     match event:
         case TextDelta():
             return schema.AgentMessageChunk(
@@ -265,9 +265,9 @@ def to_update(event: Event) -> BaseModel | None:
         case ToolCallReady():
             return tool_call_start(event.call)
         case CallIntended():
-            return _progress(event.call_id, "in_progress")
+            return _progress_update(event.call_id, "in_progress")
         case ToolResultEvent():
-            return _finished(event.output)
+            return _result_update(event.output)
         case TodosChanged():
             return schema.AgentPlanUpdate(session_update="plan", entries=_entries(event))
     return None
@@ -309,8 +309,8 @@ def call_diffs(call: ToolCall) -> list[schema.FileEditToolCallContent]:
         return [_diff(path, None, arguments.get("content"))]
     if call.name != "edit":
         return []
-    listed = arguments.get("edits")  # a model may write anything there
-    edits = listed if isinstance(listed, list) and listed else [arguments]
+    value = arguments.get("edits")  # a model may write anything there
+    edits = value if isinstance(value, list) and value else [arguments]
     return [
         _diff(path, edit.get("old"), edit.get("new")) for edit in edits if isinstance(edit, dict)
     ]
@@ -323,16 +323,18 @@ def _diff(path: str, old: Any, new: Any) -> schema.FileEditToolCallContent:
     )
 
 
-def _progress(call_id: str, status: schema.ToolCallStatus, **rest: Any) -> schema.ToolCallProgress:
+def _progress_update(
+    call_id: str, status: schema.ToolCallStatus, **rest: Any
+) -> schema.ToolCallProgress:
     return schema.ToolCallProgress(
         session_update="tool_call_update", tool_call_id=call_id, status=status, **rest
     )
 
 
-def _finished(output: ToolOutput) -> schema.ToolCallProgress:
+def _result_update(output: ToolOutput) -> schema.ToolCallProgress:
     content = schema.ContentToolCallContent(type="content", content=_text(output.text))
     status: Literal["failed", "completed"] = "failed" if output.is_error else "completed"
-    return _progress(output.call_id, status, content=[content])
+    return _progress_update(output.call_id, status, content=[content])
 
 
 def to_stop_reason(reason: Reason) -> schema.StopReason:

@@ -199,7 +199,7 @@ class _Turn:
         return outcome
 
     def _next_prompt(self, prompt: str, resume: str | None) -> tuple[str, str | None]:
-        """Return what the next attempt is told.
+        """Return the next attempt's prompt, and the conversation to resume.
 
         A prompt that the program has written down is not sent again, and it continues what it
         began: to begin again would be to do things twice.

@@ -1,4 +1,4 @@
-"""Claude Code's hooks: the gate is asked before each of its calls, and told of the result after.
+"""Claude Code's hooks: ask the gate before each of its calls, and report the result after it.
 
 PreToolUse comes before every call, also those that only read and those of the program's own
 subagents; if the gate says no, or cannot be asked, the call does not run. The SDK's own callback
@@ -209,7 +209,7 @@ class Hooks:
         return to_permission(await answer if inspect.isawaitable(answer) else answer)
 
     async def _ask_person(self, name: str, arguments: Json, call_id: str) -> tuple[bool, str, str]:
-        """Ask through our own tool: whether it was allowed, what the model is told, the answer."""
+        """Ask with our tool. Return whether it was allowed, the text for the model, the answer."""
         if not hasattr(self._session, "call"):
             permission = await self._permission(name, arguments, call_id)
             return permission.allowed, permission.word or permission.message, permission.word
@@ -306,7 +306,7 @@ def to_permission(answer: Any) -> Permission:
 
 
 def refusal(name: str, arguments: Json, cwd: Any, roots: Roots) -> str:
-    """Return why a call cannot be judged as it is, whoever would allow it; empty if it can.
+    """Return why a call cannot be judged as it is; empty if it can.
 
     What is judged must be what is done. The program trims a path before it uses it, and a subagent
     may work in another folder (`cwd`) than the one in which paths and commands are judged.

@@ -107,7 +107,7 @@ class MessageReader:
     def usage(self) -> Usage:
         """What all replies so far have used."""
         usages = [to_usage(usage) for usage in self._usages.values()]
-        return Usage(**{name: sum(getattr(one, name) for one in usages) for name in _TOKENS})
+        return Usage(**{name: sum(getattr(usage, name) for usage in usages) for name in _TOKENS})
 
     def _block(self, index: int, block: dict[str, Any]) -> list[Event]:
         if block.get("type") != "tool_use":

@@ -1,9 +1,9 @@
-"""The `claude` program: where it is found, and how it is talked to, in lines of JSON.
+"""The `claude` program: find it, start it, and exchange lines of JSON with it.
 
 `ClaudeProcess` has the shape of the SDK's transport. The SDK's own one passes our whole environment
-on, has no process group of its own and takes five seconds to give up. Here the environment is the
-one that is given, and everything that the program starts ends with it, also if bridle is killed.
-Knows nothing of what the lines mean.
+on, has no process group of its own and takes five seconds to give up. Here the caller chooses the
+environment, and everything that the program starts ends with it, also if bridle is killed. This
+module does not know what the lines mean.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from bridle.workspace import programs
 from bridle.workspace.process.supervised import SupervisedProcess
 
 LONGEST = 2**26  # bytes of one line: pictures come whole
-_PATIENCE = 2.0  # seconds to write down its conversation after its input has ended
+_END_SECONDS = 2.0  # seconds to write down its conversation after its input has ended
 
 
 def find_program(roots: Sequence[str] = ()) -> str | None:
@@ -35,7 +35,7 @@ def find_program(roots: Sequence[str] = ()) -> str | None:
 
 
 class ClaudeProcess:
-    """One run of the program. `connect` starts it; `close` or `kill` leaves nothing of it."""
+    """One run of the program. `connect` starts it; `close` or `kill` ends it and its children."""
 
     def __init__(self, argv: Sequence[str], cwd: str, environment: Mapping[str, str]) -> None:
         self._argv = argv
@@ -52,7 +52,7 @@ class ClaudeProcess:
         )
 
     def is_ready(self) -> bool:
-        """Can it be written to?"""
+        """Whether it can be written to."""
         return self._process is not None and self._process.is_alive
 
     async def write(self, data: str) -> None:
@@ -98,7 +98,7 @@ class ClaudeProcess:
         """End it and everything it started, after it had time to write down its conversation."""
         self._is_ending = True
         if self._process is not None:
-            await self._process.end(patience=_PATIENCE)
+            await self._process.end(patience=_END_SECONDS)
 
     async def kill(self) -> None:
         """Kill it and everything it started."""

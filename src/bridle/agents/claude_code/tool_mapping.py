@@ -1,7 +1,7 @@
 """Claude Code's tools as ours, and back. Pure: a name and arguments in, the same out.
 
-The gate judges what a call does, so it is given a command, a path or an address, whoever asks. A
-tool that has no counterpart keeps its name, and is asked about. Arguments that our tools do not
+The gate judges what a call does, so it gets a command, a path or an address, whichever agent asks.
+A tool that has no counterpart keeps its name, and is asked about. Arguments that our tools do not
 have are left out of what is judged, but not lost: they are in `rest`.
 
 Searches are made by our own tools (`is_own_search`), which leave protected files out. A hook can
