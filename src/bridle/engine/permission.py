@@ -57,14 +57,21 @@ class PermissionPipeline:
     async def check(self, call: ToolCall, tool: Tool) -> JudgedCall | ToolResult:
         """Return the call as it may run, or the result if it may not. Raise `Parked`."""
         try:
-            judged = self._judge(call, tool, counts=True)
-            if self._middleware is not None and isinstance(judged, JudgedCall):
-                judged = await self._apply_middleware(self._middleware, judged)
-            if isinstance(judged, JudgedCall) and judged.decision.verdict == "ask":
-                if problem := await self._precheck(judged):
-                    return ToolResult.failure(problem)
-                return await self._ask(judged)
-            return judged
+            if (refusal := self._refuse(call, tool, counts=True)) is not None:
+                return refusal
+            judged = self._gate.judge(call, tool, **self._place(call, tool))
+            if judged.decision.verdict == "deny":
+                return _denied(judged.decision)
+            if self._middleware is not None:
+                changed = await self._apply_middleware(self._middleware, judged)
+                if isinstance(changed, ToolResult):
+                    return changed
+                judged = changed
+            if judged.decision.verdict != "ask":
+                return judged
+            if problem := await self._precheck(judged):
+                return ToolResult.failure(problem)
+            return await self._ask(judged)
         except Parked:
             raise
         except Exception as error:  # a call that cannot be judged does not run
@@ -129,10 +136,15 @@ class PermissionPipeline:
         if text:
             self.notes[call.id] = self.notes.get(call.id, "") + text
 
-    def _judge(
-        self, call: ToolCall, tool: Tool, *, counts: bool = False
-    ) -> JudgedCall | ToolResult:
-        """Return the call with the gate's decision, or the result of a call that cannot run.
+    def _judge(self, call: ToolCall, tool: Tool) -> JudgedCall | ToolResult:
+        """Return the call with the gate's decision, or the result of a call that cannot run."""
+        if (refusal := self._refuse(call, tool)) is not None:
+            return refusal
+        judged = self._gate.judge(call, tool, **self._place(call, tool))
+        return _denied(judged.decision) if judged.decision.verdict == "deny" else judged
+
+    def _refuse(self, call: ToolCall, tool: Tool, *, counts: bool = False) -> ToolResult | None:
+        """Return the result of a call that need not be judged, because it cannot run anyway.
 
         `counts`: it is counted as one of the turn's calls.
         """
@@ -142,15 +154,13 @@ class PermissionPipeline:
         if counts and not self._turn.budget.take_call():
             text = "not run: the limit of tool calls is reached"
             return ToolResult.failure(text, outcome="refused")
-        judged = self._ask_gate(call, tool)
-        return _denied(judged.decision) if judged.decision.verdict == "deny" else judged
+        return None
 
-    def _ask_gate(self, call: ToolCall, tool: Tool) -> JudgedCall:
-        """Have the gate judge a call where it would run."""
+    def _place(self, call: ToolCall, tool: Tool) -> dict[str, Any]:
+        """Return where a call would run, for the gate: the shell's folder, or another agent."""
         if call.id in self.foreign:  # in the root, and in no sandbox of ours
-            return self._gate.judge(call, tool, foreign=True)
-        cwd = self._turn.tool_state.cwd if tool.policy.runs else ""  # the shell's folder
-        return self._gate.judge(call, tool, cwd)
+            return {"foreign": True}
+        return {"cwd": self._turn.tool_state.cwd} if tool.policy.runs else {}
 
     def _validator(self, tool: Tool) -> Validator:
         """Return the check of a tool's arguments, compiled once."""
@@ -231,7 +241,8 @@ class PermissionPipeline:
 
     def _has_changed(self, judged: JudgedCall) -> bool:
         """Return whether the call would now do anything else than what the person was shown."""
-        now = self._ask_gate(judged.call, judged.tool)  # an answer may take days
+        call, tool = judged.call, judged.tool
+        now = self._gate.judge(call, tool, **self._place(call, tool))  # an answer may take days
         if now.decision.verdict == "deny" or now.cwd != judged.cwd:
             return True
         # The same command may need approval for another reason, or run in another sandbox.
