@@ -256,7 +256,7 @@ def sed(name: str, arguments: Arguments, access: PathAccess) -> list[str]:
     if not all(sed_only_prints(script) for script in scripts):
         for script in scripts:
             _note_sed_paths(script, access)
-        reasons.append("the sed script is not one that is known to only print")
+        reasons.append("the sed script may do more than print")
     return reasons + (["edits files in place"] if in_place else [])
 
 
@@ -265,7 +265,7 @@ def awk(name: str, arguments: Arguments, access: PathAccess) -> list[str]:
     if not arguments.operands or not awk_only_prints(arguments.operands[0].text):
         for arg in arguments.operands[:1]:
             _note_awk_paths(arg.text, access)
-        return ["the awk program is not one that is known to only print"]
+        return ["the awk program may do more than print"]
     return []
 
 
@@ -501,7 +501,7 @@ def interpreter(name: str, arguments: Arguments, access: PathAccess) -> list[str
             if arg.text.startswith("/"):
                 access.add_write(arg)
     if arguments.has("-c -e -E -r --eval -p --print"):
-        return ["runs code that is given to it as a word"]
+        return ["runs code that is an argument"]
     return [] if arguments.operands else ["runs code"]
 
 
@@ -572,7 +572,7 @@ def set_options(name: str, arguments: Arguments, access: PathAccess) -> list[str
 def assignments(name: str, arguments: Arguments, access: PathAccess) -> list[str]:
     """`export`, `declare` and alike: the variables that they set."""
     if not arguments.operands:
-        return [f"{name} shows or changes what the shell holds"]
+        return [f"{name} shows or changes variables of the shell"]
     pairs = [arg.text.partition("=") for arg in arguments.operands]
     for variable, _, _ in pairs:
         if reason := reason_for_person(variable):

@@ -254,7 +254,7 @@ def _host(arg: Arg, arguments: Arguments, access: PathAccess) -> str:
 def _lookup(arg: Arg, arguments: Arguments, access: PathAccess) -> str:
     host = _host_of(arg.text.lstrip("@+"))
     access.findings.add_act(Act(("fetch",), host, "changes", minor=True, network=True))
-    return f"asks the network for {shorten(host)}: name resolution is output"
+    return f"looks up {shorten(host)}, which sends the name over the network"
 
 
 def _move(arg: Arg, arguments: Arguments, access: PathAccess) -> str:
@@ -287,7 +287,7 @@ def _is_remote(arguments: Arguments) -> bool:
 OPERAND_KINDS: dict[str, Callable[[Arg, Arguments, PathAccess], str]] = {
     "text": lambda arg, arguments, access: "",
     "n": lambda arg, arguments, access: (
-        "" if _NUMBER(arg.text) else f"{shorten(arg.text)} is no number"
+        "" if _NUMBER(arg.text) else f"{shorten(arg.text)} is not a number"
     ),
     "look": lambda arg, arguments, access: access.add_read(arg, inside=False),
     "read": lambda arg, arguments, access: access.add_read(arg),

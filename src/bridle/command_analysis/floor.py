@@ -90,13 +90,13 @@ def check_remote_command(name: str, args: list[Arg], findings: Findings) -> None
     if (lower in FORBIDDEN_PROGRAMS and args) or lower.startswith("mkfs."):
         findings.forbid(f"{name} {FORBIDDEN_PROGRAMS.get(lower, _DISK)}")
     if lower == "rm" and _is_recursive(texts) and not _ROOTS.isdisjoint(texts):
-        findings.forbid("deletes everything there is")
+        findings.forbid("deletes everything")
 
 
 def check_piped_input(name: str, args: list[Arg], source: str, findings: Findings) -> None:
     """Note an interpreter that runs what comes out of a pipe."""
     if name == "xargs" and args and args[-1].text in ("-c", "-e", "-lc"):
-        findings.require_person("xargs has a shell run what it is piped, unseen")
+        findings.require_person("xargs makes a shell run its input, which no one has seen")
     if name not in INTERPRETERS:
         return
     texts = [arg.text for arg in args]
@@ -106,8 +106,9 @@ def check_piped_input(name: str, args: list[Arg], source: str, findings: Finding
     else:
         reads_input = not texts or texts[-1] in ("-", "/dev/stdin")
     if reads_input or "-s" in texts:
-        origin = "downloads" if source in ("curl", "wget", "fetch") else "is piped"
-        findings.require_person(f"{name} runs what it {origin}, unseen")
+        is_download = source in ("curl", "wget", "fetch")
+        text = "a download that" if is_download else "its input, which"
+        findings.require_person(f"{name} runs {text} no one has seen")
 
 
 def check_generated_text(name: str, args: list[Arg], findings: Findings) -> None:
@@ -116,7 +117,7 @@ def check_generated_text(name: str, args: list[Arg], findings: Findings) -> None
         return
     for arg in args:
         if not arg.known and _SUBSTITUTION(arg.text):
-            findings.require_person(f"{name} runs text that another command makes")
+            findings.require_person(f"{name} runs the output of another command")
 
 
 _SUBSTITUTION = re.compile(r"[\"']?(?:\$\(|`|<\()").match
@@ -131,7 +132,7 @@ def _is_recursive(texts: list[str]) -> bool:
 
 def _rm(texts: list[str], access: PathAccess) -> None:
     if "--no-preserve-root" in texts:
-        access.findings.forbid("deletes everything there is")
+        access.findings.forbid("deletes everything")
 
 
 def _kill(texts: list[str], access: PathAccess) -> None:
@@ -179,21 +180,21 @@ def _systemctl(texts: list[str], access: PathAccess) -> None:
 
 def _firewall(texts: list[str], access: PathAccess) -> None:
     if not {"-F", "--flush", "-X", "flush", "disable", "reset", "-P"}.isdisjoint(texts):
-        access.findings.forbid("takes the firewall down")
+        access.findings.forbid("turns the firewall off")
 
 
 def _crontab(texts: list[str], access: PathAccess) -> None:
     if texts and texts != ["-l"]:
-        access.findings.forbid("changes what runs at set times")
+        access.findings.forbid("changes which commands are scheduled")
 
 
 def _at(texts: list[str], access: PathAccess) -> None:
-    access.findings.require_person("has a command run later")
+    access.findings.require_person("schedules a command")
 
 
 def _history(texts: list[str], access: PathAccess) -> None:
     if any(t.startswith("-") and set(t[1:]) & set("cdwr") for t in texts):
-        access.findings.forbid("wipes the history of the shell")
+        access.findings.forbid("deletes the shell's history")
 
 
 def _netcat(texts: list[str], access: PathAccess) -> None:
@@ -217,7 +218,7 @@ _MOUNTS = re.compile(r"(?:^|\s)(?:-v|--volume|--mount)[= ]?(\S+)")
 def _container(texts: list[str], access: PathAccess) -> None:
     joined = " ".join(texts)
     if _HOST_SPACES.search(joined):
-        access.findings.forbid("runs a container that is not kept from the machine")
+        access.findings.forbid("runs a container that is not isolated from the machine")
     for mount in _MOUNTS.findall(joined):
         match = re.search(r"(?:source|src)=([^,]*)", mount)
         source = match[1] if match else mount.partition(":")[0]
@@ -259,7 +260,7 @@ def _shred(texts: list[str], access: PathAccess) -> None:
 
 def _chattr(texts: list[str], access: PathAccess) -> None:
     if _is_recursive(texts) and not _ROOTS.isdisjoint(texts):
-        access.findings.forbid("changes every file there is")
+        access.findings.forbid("changes every file")
 
 
 _PERSON_COMMANDS = frozenset({"trust", "approvals"})
@@ -268,7 +269,7 @@ _PERSON_COMMANDS = frozenset({"trust", "approvals"})
 def _bridle(texts: list[str], access: PathAccess) -> None:
     """Only the person may answer a request for approval, or trust a workspace."""
     if not _PERSON_COMMANDS.isdisjoint(texts):
-        access.findings.forbid("gives an answer, or trust, in the person's name")
+        access.findings.forbid("answers a request, or trusts a workspace, in the person's name")
 
 
 def _python(texts: list[str], access: PathAccess) -> None:
@@ -400,7 +401,7 @@ def check_script(
             continue
         plain = _SIGNS.sub(" ", text.replace("${HOME}", "$HOME"))
         if _DELETES_EVERYTHING.search(plain) or is_bomb(text):
-            findings.forbid(f"{name[:40]} may do what its words say: delete everything there is")
+            findings.forbid(f"{name[:40]} may delete everything, as its words say")
 
 
 def possible_commands(text: str) -> tuple[str, ...]:
@@ -455,4 +456,4 @@ _READ_LOOP = re.compile(
 def check_loop(text: str, findings: Findings) -> None:
     """Note a loop that runs what it reads: `curl … | while read l; do eval "$l"; done`."""
     if "while" in text and _READ_LOOP.search(text[:_MAX_TEXT]):
-        findings.require_person("a loop runs what it is piped, unseen")
+        findings.require_person("a loop runs its input, which no one has seen")

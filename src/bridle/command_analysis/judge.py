@@ -132,7 +132,7 @@ _MAX_DEPTH = 12  # programs inside one another
 _MAX_PROGRAMS = 600  # of one line, counted once for each folder and each guess
 _MAX_NAMES = 2048  # that the patterns of one line may match
 _RANK: dict[Does, int] = {"reads": 0, "edits": 1, "builds": 2, "changes": 3}
-_UNKNOWN_FOLDER = "the folder in which it runs cannot be known"
+_UNKNOWN_FOLDER = "the folder in which it runs is not known"
 _FOLDER_CHANGERS = frozenset(
     {"pushd", "popd", "source", ".", "eval", "builtin", "command", "time", "exec"}
 )
@@ -305,7 +305,7 @@ class _LineJudge:
             text = word.text
             if word.tilde:
                 if text[1:2] not in ("", "/"):
-                    self._findings.add_doubt(f"whose folder {text[:40]} is cannot be known")
+                    self._findings.add_doubt(f"which folder {text[:40]} stands for is not known")
                     args.append(Arg(text, False))
                     continue
                 text = self._machine.home + text[1:]
@@ -316,7 +316,7 @@ class _LineJudge:
         names = self._machine.expand(pattern, access.folder) if self._names_left > 0 else None
         self._names_left -= len(names or ()) + 10
         if names is None or self._names_left < 0:
-            self._findings.add_doubt(f"what {pattern[:60]} stands for cannot be said")
+            self._findings.add_doubt(f"what {pattern[:60]} matches is not known")
             return [Arg(pattern, False, pattern)]
         self._judge_listing(names or (pattern,), access)
         return [Arg(name, True, pattern) for name in names] or [Arg(pattern, True, pattern)]
@@ -337,8 +337,8 @@ class _LineJudge:
         text = command_text(args)
         first, rest = args[0], args[1:]
         if not first.known or first.pattern:
-            self._findings.add_doubt("which program it runs cannot be known")
-            self._findings.add_act(Act(SHELL, text, reason="which program it runs cannot be known"))
+            self._findings.add_doubt("which program it runs is not known")
+            self._findings.add_act(Act(SHELL, text, reason="which program it runs is not known"))
             floor.check_unknown_program(rest, self._machine.home, self._findings)
             return
         name, minimum = _program_name(first.text, access)
@@ -357,7 +357,7 @@ class _LineJudge:
         index = len(self._findings.acts)
         entry, own = programs.find_entry(name, rest)
         if entry is None:
-            effect = minimum or Effect("changes", f"{name[:60]} is not a program that is known")
+            effect = minimum or Effect("changes", f"{name[:60]} is not a known program")
             note_search(name, rest, access)
         else:
             effect = effect_of(name, entry, list(own), access)
@@ -399,7 +399,7 @@ class _LineJudge:
         runner = runner or (word if "/" in word else "")
         if runner and programs.is_builtin(name):
             self._findings.add_doubt(
-                f"{name} is the shell's own: a program of that name is not known"
+                f"{name} is a builtin of the shell; a program with that name is not known"
             )
         return runner or ("" if name in _BUILTIN_PREFIXES else name)
 
@@ -481,7 +481,7 @@ class _LineJudge:
             return
         text = arg.text
         if not arg.known:
-            self._findings.add_doubt("it runs text that is not known before")
+            self._findings.add_doubt("it runs text that is not known beforehand")
             if text[:1] == text[-1:] == '"':
                 text = text[1:-1]
         script = parse(text)

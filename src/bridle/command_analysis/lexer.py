@@ -18,7 +18,7 @@ MAX_TOKENS = 300  # of a plain line; beyond that a second reading takes too long
 MAX_PIECES = 100  # of one word: quotes, escapes and what lies between
 
 TOO_LONG = f"it is longer than {MAX_CHARACTERS:,} characters"
-TOO_MANY_COMMANDS = f"it holds more than {MAX_COMMANDS} commands"
+TOO_MANY_COMMANDS = f"it contains more than {MAX_COMMANDS} commands"
 TOO_DEEP = f"it is nested more than {MAX_DEPTH} deep"
 TOO_MANY_TOKENS = f"it has more than {MAX_TOKENS} words and signs"
 TOO_MANY_PIECES = f"it has a word of more than {MAX_PIECES} pieces"
@@ -48,7 +48,7 @@ _LETTERS = {
     "t": "\t",
     "v": "\v",
 }
-BAD_ESCAPE = "it holds an escape, $'\\…', that stands for no plain character"
+BAD_ESCAPE = "it contains an escape, $'\\…', that is not a plain character"
 
 
 def unescape(inner: str) -> str:
@@ -97,24 +97,24 @@ _SAFE_CLASSES = re.compile(r"(?:[^\[\]\\'\"$]|\[!?(?:[A-Za-z0-9_](?:-[A-Za-z0-9_
 _QUOTED_PATTERN = re.compile(r"[*?\[\]\\]")
 _TAKES_TILDE = frozenset("=:")
 
-SUBSTITUTION = "it holds a substitution, $(…), whose outcome is not known before it runs"
-VARIABLE = "it holds a variable, $…, whose value is not known before it runs"
+SUBSTITUTION = "it contains a substitution, $(…), whose output is not known before it runs"
+VARIABLE = "it contains a variable, $…, whose value is not known before it runs"
 _EXPANSION_REASONS = (
-    ("$((", "it holds arithmetic, $((…)), whose outcome is not known before it runs"),
-    ("$[", "it holds arithmetic, $[…], whose outcome is not known before it runs"),
+    ("$((", "it contains arithmetic, $((…)), whose value is not known before it runs"),
+    ("$[", "it contains arithmetic, $[…], whose value is not known before it runs"),
     ("$(", SUBSTITUTION),
-    ("`", "it holds a substitution, `…`, whose outcome is not known before it runs"),
-    ("${", "it holds an expansion, ${…}, whose outcome is not known before it runs"),
-    ('$"', 'it holds text that depends on the language, $"…"'),
-    ("$'", "it holds a quote that is not closed"),
+    ("`", "it contains a substitution, `…`, whose output is not known before it runs"),
+    ("${", "it contains an expansion, ${…}, whose value is not known before it runs"),
+    ('$"', 'it contains text that depends on the language, $"…"'),
+    ("$'", "it contains a quote that is not closed"),
     ("$", VARIABLE),
-    ("'", "it holds a quote that is not closed"),
+    ("'", "it contains a quote that is not closed"),
     ("\\", "it ends a line with a backslash inside a word"),
 )
-BRACES = "it holds braces, {…}, that the shell would spread into several words"
-PATTERN = "it holds a pattern that is not certain to be understood"
-HOME = "it holds a ~ that stands for another folder than the home folder"
-ASSIGNED_HOME = "it holds a ~ behind = or :, which the shell may replace"
+BRACES = "it contains braces, {…}, that the shell would expand to several words"
+PATTERN = "it contains a pattern that shells may read differently"
+HOME = "it contains a ~ that stands for another folder than the home folder"
+ASSIGNED_HOME = "it contains a ~ after = or :, which the shell may replace"
 
 
 class WordEnd(NamedTuple):
@@ -265,14 +265,14 @@ def _reason(text: str, index: int) -> str:
     for opening, reason in _EXPANSION_REASONS:
         if text.startswith(opening, index):
             return reason
-    return f"it holds a character, {text[index]!a}, that is not understood"
+    return f"it contains a character, {text[index]!a}, that is not understood"
 
 
 def _reason_inside(text: str, index: int) -> str:
     """Say why a text in double quotes cannot be known: what it contains, or that it has no end."""
     quotes = _DOUBLE_QUOTES.match(text, index)
     if quotes is None:
-        return "it holds a quote that is not closed"
+        return "it contains a quote that is not closed"
     expansion = re.search(r"(?<!\\)(?:\\\\)*+([$`])", quotes.group())
     return _reason(text, index + expansion.start(1)) if expansion is not None else VARIABLE
 
@@ -295,11 +295,11 @@ _EMPTY_WORD = Word("")
 _OPERATOR_GROUP = 4  # of `_COMMON_TOKEN`
 WORD, HANDLE, TEXT = "word", "handle", "text"
 _UNSUPPORTED_REASONS = {
-    "<(": "it holds a substitution, <(…), whose outcome is not known before it runs",
-    ">(": "it holds a substitution, >(…), whose outcome is not known before it runs",
-    "((": "it holds arithmetic, ((…)), whose outcome is not known before it runs",
+    "<(": "it contains a substitution, <(…), whose output is not known before it runs",
+    ">(": "it contains a substitution, >(…), whose output is not known before it runs",
+    "((": "it contains arithmetic, ((…)), whose value is not known before it runs",
 }
-_INCOMPLETE = "it is no complete command"
+_INCOMPLETE = "it is not a complete command"
 
 
 class Token(NamedTuple):
@@ -345,7 +345,7 @@ def tokenize(text: str) -> list[Token]:
         if len(tokens) > MAX_TOKENS:
             raise LimitExceeded(TOO_MANY_TOKENS)
     if here_documents:
-        raise UnclearSyntax("it holds a here-text that does not end")
+        raise UnclearSyntax("it contains a here-document that does not end")
     return tokens
 
 
@@ -367,7 +367,7 @@ def _skip_gap(text: str, index: int) -> int:
 def _word_token(text: str, parsed: WordEnd, index: int, has_here_document: bool) -> Token:
     source = text[index : parsed.end]
     if has_here_document and "\n" in source:
-        raise UnclearSyntax("it holds a quote over several lines beside a here-text")
+        raise UnclearSyntax("it contains a quote over several lines next to a here-document")
     if text[parsed.end : parsed.end + 1] in ("<", ">"):
         if _NUMBER.fullmatch(source):
             if len(source) > 1:
@@ -405,7 +405,7 @@ def _here_document(text: str, tokens: list[Token]) -> _HereDocument:
     source = text[word.start : word.end]
     delimiter = word.word.text
     if not _DELIMITER.fullmatch(delimiter):
-        raise UnclearSyntax("it holds a here-text with an unusual last line")
+        raise UnclearSyntax("it contains a here-document with an unusual delimiter")
     return _HereDocument(len(tokens) - 2, delimiter, source != delimiter, operator.kind == "<<-")
 
 
@@ -425,11 +425,11 @@ def _read_here_document(text: str, index: int, document: _HereDocument, tokens: 
             tokens.append(Token(TEXT, index, stop))
             return stop
         lines.append(line + "\n")
-    raise UnclearSyntax("it holds a here-text that does not end")
+    raise UnclearSyntax("it contains a here-document that does not end")
 
 
 def _here_document_body(lines: list[str], document: _HereDocument) -> Word:
     body = "".join(lines)
     if not document.quoted and _EXPANDS.search(body):
-        raise UnclearSyntax("it holds a here-text that the shell would expand")
+        raise UnclearSyntax("it contains a here-document that the shell would expand")
     return Word(from_byte_text(body))

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 _WITHOUT_BREAKS = str.maketrans("", "", "\n\t")
 _BLANK_LETTERS = re.compile("[\u115f\u1160\u2800\u3164\uffa0]")  # printable but invisible
-INVISIBLE = "it holds a character that cannot be seen, or that only looks like a blank"
-READINGS_DIFFER = "two ways of reading it do not agree"
+INVISIBLE = "it contains a character that cannot be seen, or that only looks like a blank"
+READINGS_DIFFER = "two parsers read it differently"
 CHANGES_PARSING = "it changes how the shell reads what follows"
 CHANGES_HOME = "it may change the folder that ~ stands for"
 _PARSING_COMMANDS = frozenset(("alias", "unalias", "shopt", "enable", "set"))
@@ -212,7 +212,7 @@ _REDIRECT_KINDS: dict[str, RedirectKind] = {
     "<&": "copy",
 }
 _LIST_ENDS = frozenset((";", "&", "\n"))
-_INCOMPLETE = "it is no complete command"
+_INCOMPLETE = "it is not a complete command"
 
 
 @dataclass(slots=True)
@@ -372,7 +372,9 @@ class _PlainParser:
         if self.index == first:
             raise UnclearSyntax(_INCOMPLETE)
         if self.kind() == "(":
-            raise UnclearSyntax("it defines a function, or holds a bracket that is not understood")
+            raise UnclearSyntax(
+                "it defines a function, or contains a bracket that is not understood"
+            )
         self.drafts.append(draft)
         if len(self.drafts) > MAX_COMMANDS:
             raise LimitExceeded(TOO_MANY_COMMANDS)
@@ -385,7 +387,7 @@ class _PlainParser:
             if draft.head < 0 and not self.parse_assignment(draft, source := self.source(), token):
                 if source in _RESERVED_WORDS or source == "{":
                     raise UnclearSyntax(
-                        f"it holds a part of the shell's grammar, {source}, that is not judged"
+                        f"it contains a part of the shell's grammar, {source}, that is not judged"
                     )
                 draft.head = token.start
             if draft.head >= 0:
@@ -399,7 +401,9 @@ class _PlainParser:
         if match is None:
             return False
         if match[1] != "=":
-            raise UnclearSyntax("it holds an assignment to a list, or one that adds to a variable")
+            raise UnclearSyntax(
+                "it contains an assignment to a list, or one that adds to a variable"
+            )
         name, _, value = token.word.text.partition("=")
         draft.assignments.append((name, value))
         return True
@@ -427,7 +431,7 @@ def _to_redirect(operator: str, kind: RedirectKind, target: Word, handle: int | 
     if kind == "text":
         if operator == "<<<":
             if target.globs or target.tilde:
-                raise UnclearSyntax("it hands over text that the shell may expand")
+                raise UnclearSyntax("it contains a here-string that the shell may expand")
             target = Word(target.text + "\n")
     elif target.globs:
         raise UnclearSyntax("it redirects to a pattern")
@@ -685,7 +689,7 @@ _LENIENT_PIECE = re.compile(
 )
 _PLAIN_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _QUOTES = str.maketrans("", "", "\"'\\")
-TANGLED = "it is too tangled to be read with certainty"
+TANGLED = "it is too complex to be read with certainty"
 
 
 def _lenient_commands(text: str) -> tuple[SimpleCommand, ...]:

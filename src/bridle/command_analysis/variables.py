@@ -35,7 +35,7 @@ _GIT_VARIABLE = re.compile(r"GIT_(?:DIR|COMMON_DIR|CONFIG\w*)").fullmatch
 def reason_for_person(name: str) -> str:
     """Say why only a person may allow a variable: git would read programs from elsewhere."""
     if _GIT_VARIABLE(name.removesuffix("+")):
-        return f"{name[:40]} has git read another configuration, which can run programs"
+        return f"{name[:40]} makes git read another configuration, which can run programs"
     return ""
 
 

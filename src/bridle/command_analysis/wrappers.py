@@ -147,12 +147,12 @@ WRAPPERS: dict[str, Wrapper] = {
     "script": Wrapper(
         "-a -q -f -e -c= --command= --quiet --flush --return",
         99,
-        reason="writes down a session",
+        reason="records a session",
         text="-c --command",
     ),
     "parallel": Wrapper(
         "-j= -k -X -0 -n= -N= --jobs= --bar --dry-run --will-cite -a=",
-        reason="runs words that it reads",
+        reason="runs commands that it reads",
         joins_words=True,
     ),
     "systemd-run": Wrapper(
@@ -487,7 +487,7 @@ def _unwrap_shell(name: str, args: list[Arg]) -> InnerCommands | None:
     inner = args[index]
     if not is_clear or name not in _PARSED_SHELLS:
         return InnerCommands(
-            texts=(inner,), is_complete=False, opaque=f"what {name} makes of this is not certain"
+            texts=(inner,), is_complete=False, opaque=f"how {name} reads this is not certain"
         )
     if name != "bash" and _BASH_ONLY.search(inner.text):
         return InnerCommands(

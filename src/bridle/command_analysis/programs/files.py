@@ -395,7 +395,7 @@ TABLE |= {
     "xargs": _file_change(
         "text*",
         "",
-        "runs words that it reads",
+        "runs commands that it reads",
         asks=("xargs rm", "ls | xargs rm -f", "ls | xargs cat", "xargs"),
     ),
     "su": _file_change("text*", "", "runs as another user", asks=("su", "su -c ls", "su root")),
