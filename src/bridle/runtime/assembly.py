@@ -368,7 +368,7 @@ def _tools(
         skills=tuple(options.get("skills", ())),
         longest=options.get("limits", Limits()).tool_seconds or _LONGEST_COMMAND,
     )
-    return _by_name(builtin) | tools
+    return {tool.name: tool for tool in builtin} | tools
 
 
 def _by_name(tools: Iterable[Tool | Callable[..., Any]]) -> dict[str, Tool]:
