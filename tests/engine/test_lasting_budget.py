@@ -91,7 +91,7 @@ def test_a_session_remembers_what_its_turns_have_used():
         "14,000 are used, and it would read about 7,000"
     )
     assert caught.value.hint == (
-        "What was done is kept: raise limits.max_session_tokens (--max-session-tokens), "
+        "What was done stays: raise limits.max_session_tokens (--max-session-tokens), "
         "or start a new session."
     )
 

@@ -137,7 +137,7 @@ def test_a_foreign_exception_is_the_providers_fault_and_not_a_crash():
             return engine, session.id, first, second
 
     engine, found, first, second = run(story())
-    assert first.detail == "the provider broke: KeyError('choices')"
+    assert first.detail == "the provider failed: KeyError('choices')"
     assert isinstance(first.error.cause, KeyError)
     assert second.text == "well"
     assert endings(engine, found) == ["failed", "done"]

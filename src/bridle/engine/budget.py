@@ -1,8 +1,8 @@
-"""What may be used: steps, tool calls, seconds, tokens and money, reserved before it is spent.
+"""Limits of steps, tool calls, tokens and money, which are reserved before they are spent.
 
 There are limits for a turn, for a session with all its turns, and for a day with all its sessions.
-What a subagent uses counts for the turn that started it as well, up to the root of the tree. Pure
-arithmetic: the session's figures and the day's account are handed in.
+What a subagent uses counts for the turn that started it as well, up to the root of the tree. At the
+end of the module, `UsageMeter` and `with_cost` say what a reply has used and cost.
 """
 
 import asyncio
@@ -138,10 +138,11 @@ class Reservation:
 
 
 class Budget:
-    """What is left of the limits. `before` is what the session had used when the turn began.
+    """The limits of one turn, and what has been used of them.
 
-    `who` is the session's id, its name in the day's account. `above` is the budget of the turn that
-    started this session as a subagent: nothing is used here that is not left there.
+    `before` is what the session had used when the turn began. `who` is the session's id, which
+    names it in the day's account. `above` is the budget of the turn that started this session as a
+    subagent: nothing can be used here that is not left there.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class Budget:
     ) -> None:
         self.limits = limits
         self.above: Budget | None = None
-        self.shares = False  # it spends without asking, so what it may use is reserved above
+        self.shares = False  # its agent spends without asking, so all of it is reserved above
         self.steps = self.tool_calls = 0  # of this turn and its subagents
         self._is_beside = False
         self.day = day if limits.lasts_a_day else None
@@ -187,7 +188,7 @@ class Budget:
 
     @property
     def has_reservations_of_others(self) -> bool:
-        """Is something reserved by others, here or above, that may be free later?"""
+        """Have others reserved something, here or above, that may be free later?"""
         kin = frozenset(level._who for level in self.levels() if level.shares)
         return any(any(level._ledger.reserved_by_others("", kin)) for level in self.levels())
 
@@ -214,14 +215,14 @@ class Budget:
         return self._ledger.unpriced_model
 
     def beside(self, info: ProviderInfo, purpose: str) -> "Budget":
-        """Return the same budget for another model's call beside the turn: a title, a summary.
+        """Return a budget for another model's call beside the turn: a title, a summary.
 
-        It counts towards everything except the steps.
+        What it spends counts like the turn's own, but it takes no step.
         """
-        other = Budget(replace(self.limits, max_steps=0), info, day=self.day)
-        other._who, other._ledger = f"{self._who}:{purpose}", self._ledger
-        other.above, other._is_beside = self.above, True
-        return other
+        budget = Budget(replace(self.limits, max_steps=0), info, day=self.day)
+        budget._who, budget._ledger = f"{self._who}:{purpose}", self._ledger
+        budget.above, budget._is_beside = self.above, True
+        return budget
 
     def begin_below(self, above: "Budget", *, shares: bool) -> None:
         """Place it below a parent's budget; `shares`: reserve all that it may use up there."""
@@ -255,7 +256,7 @@ class Budget:
         self._ledger.tokens, self._ledger.money = used.tokens, used.cost
 
     def restart_estimate(self) -> None:
-        """Forget how much the model read last: the next estimate covers the whole conversation."""
+        """Forget how much the model read last: the next estimate is of the whole conversation."""
         self._context = self._reading = 0
 
     async def reserve(
@@ -273,12 +274,12 @@ class Budget:
             return config
         reading = self._reading = self._context + new_tokens
         wanted = reply_limit(config, self._info)
-        while (room := self._room(reading, wanted)) is None:
+        while (output := self._output_tokens(reading, wanted)) is None:
             await self.wait_for_release()
-        most = self._most(room)
+        amount = self._maximum_use(output)
         for level in self.levels():
-            level._ledger.reserved[self._who] = most
-        config = config if room == wanted else replace(config, max_tokens=room)
+            level._ledger.reserved[self._who] = amount
+        config = config if output == wanted else replace(config, max_tokens=output)
         if self.day is None:
             return config
         try:
@@ -302,26 +303,28 @@ class Budget:
         *_, root = self.levels()
         return root
 
-    def _room(self, reading: int, wanted: int) -> int | None:
+    def _output_tokens(self, reading: int, wanted: int) -> int | None:
         """Return the tokens that the reply may have; None: other reservations have to end first.
 
         Raise `BudgetReached` if too little is left even without the reservations of others.
         """
-        least = min(_MIN_REPLY, wanted)
+        minimum = min(_MIN_REPLY, wanted)
         kin = frozenset(level._who for level in self.levels() if level.shares and level is not self)
-        free = room = _UNLIMITED
+        unspent = available = _UNLIMITED  # with and without the reservations of others
         for level in self.levels():
-            held = level._ledger.reserved_by_others(self._who, kin)
-            free = min(free, self._left(level, reading, least, (0, 0.0)))
-            room = min(room, self._left(level, reading, -_UNLIMITED, held))
-        if room >= wanted:
+            reserved = level._ledger.reserved_by_others(self._who, kin)
+            unspent = min(unspent, self._left(level, reading, minimum, (0, 0.0)))
+            available = min(available, self._left(level, reading, -_UNLIMITED, reserved))
+        if available >= wanted:
             return wanted
-        return room if room >= least and free < wanted else None
+        return available if available >= minimum and unspent < wanted else None
 
-    def _left(self, level: "Budget", reading: int, least: int, held: tuple[int, float]) -> int:
-        """Return the tokens that one level leaves. Raise `BudgetReached` if below `least`."""
-        tokens = self._tokens_left(level, reading, least, held[0])
-        return min(tokens, self._money_left(level, reading, least, held[1]))
+    def _left(
+        self, level: "Budget", reading: int, minimum: int, reserved: tuple[int, float]
+    ) -> int:
+        """Return the tokens that one level leaves. Raise `BudgetReached` if below `minimum`."""
+        tokens = self._tokens_left(level, reading, minimum, reserved[0])
+        return min(tokens, self._money_left(level, reading, minimum, reserved[1]))
 
     def _take_step(self) -> None:
         """Count one more step, here and above. Raise `BudgetReached`."""
@@ -376,16 +379,18 @@ class Budget:
         self.add_tool_calls(1)
         return True
 
-    def _most(self, room: int) -> tuple[int, float]:
-        """Return the most that a call can use whose reply has `room` tokens."""
+    def _maximum_use(self, output: int) -> tuple[int, float]:
+        """Return the most tokens and money that a call can use whose reply has `output` tokens."""
         price = self._info.price
         money = (
-            (self._reading * _input_price(price) + room * price.output) if price is not None else 0
+            (self._reading * _input_price(price) + output * price.output)
+            if price is not None
+            else 0
         )
-        return self._reading + room, money / 1_000_000
+        return self._reading + output, money / 1_000_000
 
     async def _reserve_day(self, config: RequestConfig) -> RequestConfig:
-        """Reserve room in the day's account as well. Raise `BudgetReached`."""
+        """Reserve tokens and money in the day's account as well. Raise `BudgetReached`."""
         while True:
             work = asyncio.ensure_future(asyncio.to_thread(self._try_reserve_day, config))
             try:
@@ -402,10 +407,10 @@ class Budget:
         assert self.day is not None
         if self.limits.max_day_cost:
             self._check_price(self.limits.max_day_cost, " a day", self._ledger)
-        wanted = room = reply_limit(config, self._info)
-        least = min(_MIN_REPLY, wanted)
+        wanted = output = reply_limit(config, self._info)
+        minimum = min(_MIN_REPLY, wanted)
         while True:
-            tokens, money = self._most(room)
+            tokens, money = self._maximum_use(output)
             limits = self.limits
             try:
                 self.day.reserve(
@@ -418,16 +423,16 @@ class Budget:
             except BudgetReached as reached:
                 if reached.set_aside:
                     return None
-                if room <= least:
+                if output <= minimum:
                     raise
-                room = max(least, room // 2)
+                output = max(minimum, output // 2)
             else:
-                return config if room == wanted else replace(config, max_tokens=room)
+                return config if output == wanted else replace(config, max_tokens=output)
 
     async def _settle(self, settled: Callable[[], Awaitable[None]]) -> None:
         try:
             await settled()
-        finally:  # also if the log fails: nobody else would end the reservation
+        finally:  # also if the log fails: nothing else would end the reservation
             await self._release_day()
 
     async def _cancel_day(self, work: "asyncio.Future[RequestConfig | None]") -> None:
@@ -440,54 +445,56 @@ class Budget:
         if self.day is not None:
             await asyncio.to_thread(self.day.release, self._who)
 
-    def _tokens_left(self, level: "Budget", reading: int, least: int, held: int) -> int:
+    def _tokens_left(self, level: "Budget", reading: int, minimum: int, reserved: int) -> int:
         ledger = level._ledger
-        here, before = ledger.tokens, ledger.before.tokens
-        room = _UNLIMITED
+        in_turn, before = ledger.tokens, ledger.before.tokens
+        available = _UNLIMITED
         for limit, used, scope, hint in (
-            _Scope(level.limits.max_turn_tokens, here, "", ""),
+            _Scope(level.limits.max_turn_tokens, in_turn, "", ""),
             _Scope(
                 level.limits.max_session_tokens,
-                before + here,
+                before + in_turn,
                 " a session",
                 raise_limit_hint("tokens"),
             ),
         ):
-            left = int(limit - used - held - reading) if limit else _UNLIMITED
-            if left < least:
-                most = quantity(limit, "token")
+            left = int(limit - used - reserved - reading) if limit else _UNLIMITED
+            if left < minimum:
                 raise BudgetReached(
-                    f"the limit of {most}{scope} leaves no room for another step: "
-                    f"{used:,} are used, and it would read about {reading:,}",
+                    f"the limit of {quantity(limit, 'token')}{scope} leaves no room for another "
+                    f"step: {used:,} are used, and it would read about {reading:,}",
                     hint=hint,
                 )
-            room = min(room, left)
-        return room
+            available = min(available, left)
+        return available
 
-    def _money_left(self, level: "Budget", reading: int, least: int, held: float) -> int:
+    def _money_left(self, level: "Budget", reading: int, minimum: int, reserved: float) -> int:
         ledger = level._ledger
-        here, before = ledger.money, ledger.before.cost
-        room = _UNLIMITED
+        in_turn, before = ledger.money, ledger.before.cost
+        available = _UNLIMITED
         for limit, used, scope, hint in (
-            _Scope(level.limits.max_cost, here, "", ""),
+            _Scope(level.limits.max_cost, in_turn, "", ""),
             _Scope(
-                level.limits.max_session_cost, before + here, " a session", raise_limit_hint("cost")
+                level.limits.max_session_cost,
+                before + in_turn,
+                " a session",
+                raise_limit_hint("cost"),
             ),
         ):
             if not limit:
                 continue
             price = self._check_price(limit, scope, ledger)
-            left = limit - used - held - reading * _input_price(price) / 1_000_000
-            some = int(left * 1_000_000 / price.output) if price.output else _UNLIMITED
-            some = some if left >= 0 else -1
-            if some < least:
+            left = limit - used - reserved - reading * _input_price(price) / 1_000_000
+            tokens = int(left * 1_000_000 / price.output) if price.output else _UNLIMITED
+            tokens = tokens if left >= 0 else -1
+            if tokens < minimum:
                 raise BudgetReached(
                     f"the limit of {format_cost(limit)}{scope} leaves no room for another step: "
                     f"{format_cost(used)} is spent",
                     hint=hint,
                 )
-            room = min(room, some)
-        return room
+            available = min(available, tokens)
+        return available
 
     def _check_price(self, limit: float, scope: str, ledger: Ledger) -> Price:
         """Return the model's price. Raise `BudgetReached` if it, or what was spent, is unknown."""
@@ -496,13 +503,13 @@ class Budget:
             raise BudgetReached(
                 f"the price of {info.model or info.name} is unknown, "
                 f"so a limit of {format_cost(limit)}{scope} cannot be kept",
-                hint="Give the model a price in the configuration, or drop the money limit.",
+                hint="Give the model a price in the settings, or remove the limit of money.",
             )
         earlier = scope == " a session" and ledger.before.unpriced
         if ledger.unpriced_model or earlier:
-            what = ledger.unpriced_model or "an earlier reply of this session"
+            source = ledger.unpriced_model or "an earlier reply of this session"
             raise BudgetReached(
-                f"what {what} cost is unknown, "
+                f"what {source} cost is unknown, "
                 f"so a limit of {format_cost(limit)}{scope} cannot be kept",
                 hint="Use a model with a known price and a server that counts, or drop the limit.",
             )
@@ -517,11 +524,11 @@ def _input_price(price: Price) -> float:
 def raise_limit_hint(kind: str) -> str:
     """Return what to do if a limit of the session is reached."""
     setting, flag = f"limits.max_session_{kind}", f"--max-session-{kind}"
-    return f"What was done is kept: raise {setting} ({flag}), or start a new session."
+    return f"What was done stays: raise {setting} ({flag}), or start a new session."
 
 
 def estimate(message: Message) -> int:
-    """Estimate the tokens of a message; rather too many than too few."""
+    """Return an estimate of a message's tokens, which is rather too high than too low."""
     total = 8
     for part in message.parts:
         match part:
@@ -542,7 +549,7 @@ def estimate(message: Message) -> int:
 #
 # The figures are the vendor's, the price is the model's. If a reply was cut off before its figures
 # came, or if a server does not count, our estimate is used and marked as one. The cost is unknown
-# only for a model without a price.
+# only if the model has no price.
 
 _NO_USAGE = Usage()
 _TOKEN_BYTES = 3  # rather too few
@@ -551,63 +558,63 @@ _TOKEN_BYTES = 3  # rather too few
 class UsageMeter:
     """Measures what a reply has used so far."""
 
-    __slots__ = ("_began", "_fell", "_size", "usage")
+    __slots__ = ("_bytes", "_has_begun", "_is_fallback", "usage")
 
     def __init__(self) -> None:
         self.usage: UsageReported | None = None  # None: nothing came of the request
-        self._began = False
-        self._fell = False  # another model answered, whose price we do not know
-        self._size = 0
+        self._has_begun = False
+        self._is_fallback = False  # another model answered, whose price is not known
+        self._bytes = 0
 
     def note(self, event: Event) -> None:
-        """Take one more event of the stream."""
+        """Count one more event of the stream."""
         kind = type(event)
         if kind is ToolCallStarted or kind is ToolCallReady:  # its text came before, in deltas
-            self._began = True
+            self._has_begun = True
         elif isinstance(event, UsageReported):
             self.usage = event
         elif isinstance(event, ResponseCompleted):
             if self.usage is None or event.usage not in (_NO_USAGE, self.usage.usage):
-                self.usage = UsageReported(event.usage, event.model, priced=self._fell)
+                self.usage = UsageReported(event.usage, event.model, priced=self._is_fallback)
         elif isinstance(event, TraceEvent):
-            self._fell |= event.kind == "fallback"
+            self._is_fallback |= event.kind == "fallback"
         else:
             self.note_text(getattr(event, "text", ""))
 
     def note_text(self, text: str) -> None:
         """Count text that the model wrote."""
-        self._size += len(text.encode("utf-8", "replace"))
-        self._began = True
+        self._bytes += len(text.encode("utf-8", "replace"))
+        self._has_begun = True
 
-    def so_far(self) -> UsageReported | None:
+    def report(self) -> UsageReported | None:
         """Return what the reply has used; without figures if the vendor sent none yet."""
-        if self.usage is None and self._began:
-            return UsageReported(_NO_USAGE, priced=self._fell)
+        if self.usage is None and self._has_begun:
+            return UsageReported(_NO_USAGE, priced=self._is_fallback)
         return self.usage
 
     @property
-    def began(self) -> bool:
+    def has_begun(self) -> bool:
         """Has the model begun its reply?"""
-        return self._began
+        return self._has_begun
 
     @property
-    def written(self) -> int:
-        """An estimate of the tokens that arrived."""
-        return self._size // _TOKEN_BYTES
+    def output_tokens(self) -> int:
+        """An estimate of the tokens that have arrived."""
+        return self._bytes // _TOKEN_BYTES
 
 
 async def metered(
-    events: AsyncGenerator[ModelEvent, None], heard: UsageMeter
+    events: AsyncGenerator[ModelEvent, None], meter: UsageMeter
 ) -> AsyncGenerator[ModelEvent, None]:
     """Yield the stream unchanged, and measure it."""
     async with aclosing(events):
         async for event in events:
-            heard.note(event)
+            meter.note(event)
             yield event
 
 
 def with_cost(report: UsageReported, info: ProviderInfo, guess: Usage = _NO_USAGE) -> UsageReported:
-    """Return the report with model and cost; `guess` is our estimate if it has no figures."""
+    """Return the report with model and cost; without figures, use the estimate `guess`."""
     usage, cost, price = report.usage, report.cost, info.price
     if estimated := usage.total_tokens == 0 and guess.total_tokens > 0:
         usage = guess

@@ -545,11 +545,11 @@ class ContextWindow:
         return written.text
 
     def _pay(self, writer: Provider, request: Request, written: Summary, budget: Budget) -> None:
-        report = written.usage.so_far()
+        report = written.usage.report()
         if report is None:
             return
         read = sum(map(estimate, request.messages)) + len(request.system) // _BYTES
-        report = with_cost(report, writer.info, Usage(read, written.usage.written))
+        report = with_cost(report, writer.info, Usage(read, written.usage.output_tokens))
         budget.spend(report.usage, report.cost, report.model)
         self._emit(replace(report, purpose="summary"))
 

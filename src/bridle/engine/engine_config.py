@@ -1,4 +1,4 @@
-"""What the sessions of one engine share. A value that is put together elsewhere."""
+"""What the sessions of one engine share. `runtime` puts it together."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
@@ -30,33 +30,17 @@ Translate = Callable[[str, dict[str, Any], str], tuple[str, dict[str, Any], Back
 
 
 class PolicyEngine(Protocol):
-    """A person's own policy. It is asked after the floor and the deny rules, and lifts neither."""
+    """The user's own policy. It is asked after the floor and the deny rules, and lifts neither."""
 
     async def evaluate(self, tool: Tool, arguments: dict[str, Any]) -> Any:
-        """A `Decision`, or one of the words allowed, requires_approval, denied."""
+        """Return a `Decision`, or one of the words allowed, requires_approval, denied."""
         ...
 
 
 class EngineConfig(Struct):
-    """Provider, tools, store, workspace; rules and who is asked; limits and settings.
+    """Provider, tools, store, workspace, rules, approvals, limits and settings of an engine.
 
-    `on_ask` says what an ask does when there is no approver: wait for `session.answer`, deny, or
-    park the turn, which goes on from the log when the answers are there, in whichever process.
-    An approver is asked one question at a time, and may say yes with True instead of an `Answer`.
-    `ask_seconds` is how long a question stays open before it counts as a no. `secrets` are handed
-    in to be taken out of everything that is said; they end up in the `redactor` alone, with the
-    person's own patterns (`redact`) and, unless `redact_tokens` is off, what looks like a token.
-    `day` keeps the account for the limits of a day. `machine` is what commands and paths are judged
-    by, `judge` the person's own policy engine, which has `judge_seconds` before it counts as a no;
-    `hooks` and `undo` stand around every effect.
-    `sandbox` is the level that commands would run at (empty: none), or what knows it. A yes for
-    the session ends after `ask_grant_seconds`; a rule that a person made of one goes to `learn`,
-    with who it was.
-    `agent` carries the turns in the place of our own loop; `agents` makes one of its name, for
-    child sessions (None: our loop). `translate` reads the names and arguments of well-known agents'
-    tools as ours, for a root, and tells the way back for arguments. `sources` have tools that come
-    and go. `parent` is what a child session has above it; `begin` opens one, and is the engine's to
-    say.
+    The fields from `redactor` on are made here. `changed` returns a copy for one session.
     """
 
     provider: Provider
@@ -65,48 +49,50 @@ class EngineConfig(Struct):
     workspace: Files
     rules: tuple[Rule, ...] = ()
     mode: Mode = "ask"
-    approver: Approver | None = None
-    on_ask: OnAsk = "deny"
-    ask_seconds: float = 86_400.0
-    ask_grant_seconds: float = 28_800.0
+    approver: Approver | None = None  # gets one request at a time; True allows the call once
+    on_ask: OnAsk = "deny"  # without an approver: wait for `Session.answer`, deny, or park the turn
+    ask_seconds: float = 86_400.0  # that a request for approval stays open before it is denied
+    ask_grant_seconds: float = 28_800.0  # that an approval for the session lasts
     limits: Limits = Limits()
     config: RequestConfig = RequestConfig()
     system: str = ""
-    deps: Any = None
-    small: Provider | None = None
-    face: str = "library"
+    deps: Any = None  # passed to tools as `context.deps`
+    small: Provider | None = None  # the small model, which writes titles and summaries
+    face: str = "library"  # the interface that runs the engine
     version: str = ""
-    secrets: tuple[str, ...] = ()
-    redact: tuple[str, ...] = ()
-    redact_tokens: bool = True
-    day: Day | None = None
-    machine: "Machine | None" = None
+    secrets: tuple[str, ...] = ()  # known keys, which are taken out of everything
+    redact: tuple[str, ...] = ()  # the user's own patterns of secrets
+    redact_tokens: bool = True  # also redact what looks like a token
+    day: Day | None = None  # the account for daily limits
+    machine: "Machine | None" = None  # what commands and paths are judged by
     judge: PolicyEngine | None = None
-    judge_seconds: float = 10.0
+    judge_seconds: float = 10.0  # that the policy engine has before a call is denied
     hooks: "Hooks | None" = None
     undo: "UndoStore | None" = None
-    sandbox: "str | Confinement" = ""
-    learn: Callable[[str, str], None] | None = None
-    agent: "BaseAgent | None" = None
-    agents: "Callable[[str], BaseAgent | None] | None" = None
-    translate: Translate | None = None
-    sources: "tuple[ToolSource, ...]" = ()
-    parent: "Parent | None" = None
-    begin: "Callable[[EngineConfig], Session] | None" = None
+    sandbox: "str | Confinement" = ""  # the level that commands run at (empty: none)
+    learn: Callable[[str, str], None] | None = (
+        None  # saves a rule from an approval, and who gave it
+    )
+    agent: "BaseAgent | None" = None  # runs the turns in place of our own loop
+    agents: "Callable[[str], BaseAgent | None] | None" = None  # by name, for subagents; None: loop
+    translate: Translate | None = None  # maps well-known agents' tool calls to ours, and back
+    sources: "tuple[ToolSource, ...]" = ()  # of tools that come and go
+    parent: "Parent | None" = None  # the turn that started this session as a subagent
+    begin: "Callable[[EngineConfig], Session] | None" = None  # opens a session; set by the engine
     redactor: Redactor | None = None
-    offered: tuple[Tool, ...] = ()
+    offered: tuple[Tool, ...] = ()  # the tools as the model gets them
 
     def __post_init__(self) -> None:
         self.offered = tuple(self.tools.values())
         self.redactor = Redactor(self.secrets, self.redact, shapes=self.redact_tokens) or None
-        self.secrets = ()  # a value that is shown, or looked into, says none of them
+        self.secrets = ()  # so that nothing that shows this value shows them
 
-    def changed(self, **given: Any) -> "EngineConfig":
-        """The same for one session, but for these: provider, tools, system, config."""
-        parts = copy(self)
-        if (tools := given.pop("tools", None)) is not None:
-            parts.offered = tuple(tools)
-            parts.tools = {tool.name: tool for tool in parts.offered}
-        for name, value in given.items():
-            setattr(parts, name, value)
-        return parts
+    def changed(self, **values: Any) -> "EngineConfig":
+        """Return a copy with other values for these fields."""
+        config = copy(self)
+        if (tools := values.pop("tools", None)) is not None:
+            config.offered = tuple(tools)
+            config.tools = {tool.name: tool for tool in config.offered}
+        for name, value in values.items():
+            setattr(config, name, value)
+        return config

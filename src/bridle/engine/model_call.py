@@ -51,7 +51,7 @@ async def ask_model(
         )
         async with reservation as config:
             if config is not turn.config:
-                _say_reply_limit(turn, config)
+                _report_reply_limit(turn, config)
             if turn.sources:
                 refresh_tools(turn)
             system = turn.system
@@ -71,21 +71,21 @@ async def ask_model(
 async def _send_request(
     turn: TurnContext, request: Request, tries: Tries | None
 ) -> ResponseCompleted | None:
-    """Send one request and record its reply. Return None if the reply broke off and was discarded.
+    """Send one request and record its reply.
 
-    It has waited for the next try then.
+    Return None if the reply broke off and was discarded, once it is time for the next try.
     """
     received = _Received()
     try:
         reply = await _receive(turn, request, received)
     except asyncio.CancelledError:
-        _record_usage(turn, received.so_far(), _estimate_partial(turn, request, received))
+        _record_usage(turn, received.report(), _estimate_partial(turn, request, received))
         if (text := "".join(received.texts)).strip():  # vendors refuse text that is only space
             turn.emit(ResponseCompleted("interrupted", Message("assistant", (Text(text),))))
         raise
     except AgentError as error:
-        usage, guess = received.so_far(), _estimate_partial(turn, request, received)
-        if not received.began or tries is None or (retry := tries.after(error)) is None:
+        usage, guess = received.report(), _estimate_partial(turn, request, received)
+        if not received.has_begun or tries is None or (retry := tries.after(error)) is None:
             _record_failure(turn, error, usage, guess)
             raise
         _record_usage(turn, usage, guess)
@@ -93,14 +93,14 @@ async def _send_request(
         turn.emit(retry.trace)
         await retry.wait()
         return None
-    except Exception as error:  # somebody's provider raised what it should not
-        wrapped = ProviderError(f"the provider broke: {error!r}", error)
+    except Exception as error:  # the provider is somebody else's code
+        wrapped = ProviderError(f"the provider failed: {error!r}", error)
         guess = _estimate_partial(turn, request, received)
-        _record_failure(turn, wrapped, received.so_far(), guess)
+        _record_failure(turn, wrapped, received.report(), guess)
         raise wrapped from error
     _record_usage(turn, received.usage, _estimate_reply(turn, reply))
     reply = _with_unique_ids(_without_surrogates(reply))
-    if (redactor := turn.redactor) is not None:  # what runs is what the log says was asked for
+    if (redactor := turn.redactor) is not None:  # what runs is what is recorded
         reply = redactor.value(reply)
     turn.emit(reply)
     return reply
@@ -124,7 +124,7 @@ async def _receive(turn: TurnContext, request: Request, received: "_Received") -
             elif isinstance(event, Streamed):
                 received.note(event)
                 emit(event)
-            else:  # providers stream; they do not write facts into the log
+            else:  # a provider may only emit the events of a stream
                 emit(TraceEvent("unknown_event", _quote(turn, event)))
     raise StreamCutShort("the stream ended before the reply did")
 
@@ -139,16 +139,16 @@ class _Received(UsageMeter):
         self.texts: list[str] = []
         self._is_counted = False
 
-    def so_far(self) -> UsageReported | None:
+    def report(self) -> UsageReported | None:
         """Return what the reply has used. Its text is counted now, not delta by delta."""
         if self.texts and not self._is_counted:
             self._is_counted = True
             self.note_text("".join(self.texts))
-        return super().so_far()
+        return super().report()
 
 
-def _say_reply_limit(turn: TurnContext, config: RequestConfig) -> None:
-    """Say, once a turn, that the limits do not leave enough for a reply of full length."""
+def _report_reply_limit(turn: TurnContext, config: RequestConfig) -> None:
+    """Record, once a turn, that the limits do not leave enough for a reply of full length."""
     if not turn.reported_reply_limit:
         turn.reported_reply_limit = True
         wanted = reply_limit(turn.config, turn.provider.info)
@@ -159,22 +159,22 @@ def _say_reply_limit(turn: TurnContext, config: RequestConfig) -> None:
 
 
 def _estimate_partial(turn: TurnContext, request: Request, received: _Received) -> Usage:
-    """Estimate what a reply used that broke off."""
-    if received.so_far() is None:
+    """Estimate the usage of a reply that broke off."""
+    if received.report() is None:
         return _NO_USAGE
     read = turn.window.size or sum(map(estimate, request.messages)) + len(request.system) // 3
-    return Usage(read, received.written)
+    return Usage(read, received.output_tokens)
 
 
 def _estimate_reply(turn: TurnContext, reply: ResponseCompleted) -> Usage:
-    """Estimate what a whole reply used, if its server does not say and a limit needs to know."""
+    """Estimate the usage of a whole reply, if its server did not count and a limit needs it."""
     if not turn.budget.limits.counts or reply.usage.total_tokens or reply.message is None:
         return _NO_USAGE
     return Usage(turn.window.size, estimate(reply.message))
 
 
 def _without_surrogates(reply: ResponseCompleted) -> ResponseCompleted:
-    """Return the reply as the log can hold it, so that what is approved and what runs is equal."""
+    """Return the reply as it can be recorded, so that what is approved is what runs."""
     try:
         _encode(reply.message.tool_calls if reply.message is not None else ())
     except UnicodeEncodeError:  # half a surrogate pair
@@ -213,7 +213,7 @@ def _quote(turn: TurnContext, event: object) -> str:
 def _record_failure(
     turn: TurnContext, error: AgentError, report: UsageReported | None, guess: Usage
 ) -> None:
-    """Record the vendor's own words, and that the reply is over."""
+    """Record the vendor's error message, and that the reply is over."""
     _record_usage(turn, report, guess)
     detail = {"kind": error.kind, "message": error.message, **error.origin._asdict()}
     turn.emit(TraceEvent("error", {key: value for key, value in detail.items() if value}))

@@ -759,12 +759,12 @@ async def write_title(small: Provider, prompt: str, budget: Budget | None = None
         events.append(TraceEvent("title", {"kind": error.kind, "message": error.message}))
     except Exception as error:  # the provider is somebody else's code
         events.append(TraceEvent("title", {"kind": "agent", "message": repr(error)}))
-    report = meter.so_far()
+    report = meter.report()
     if report is None:
         if budget is not None:
             budget.end_reservation()
         return events
-    report = with_cost(report, small.info, Usage(tokens, meter.written))
+    report = with_cost(report, small.info, Usage(tokens, meter.output_tokens))
     if budget is not None:
         budget.spend(report.usage, report.cost, report.model)
     return [replace(report, purpose="title"), *events]
