@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_program import Program
 
-from bridle.cli.slash import ACTS
+from bridle.cli.repl_commands import ACTIONS
 from bridle.tui.commands import TABLE
 
 WRITE = {"calls": [{"name": "write", "arguments": {"path": "a.txt", "content": "new\n"}}]}
@@ -27,7 +27,7 @@ def told(bridle: Program, *lines: str, replies: tuple = ("ok",) * 4, flags=()) -
 
 def test_every_command_of_the_table_does_something_in_the_repl():
     """A9: one table; what is for the screen alone says so."""
-    assert set(ACTS) == {one.name for one in TABLE if one.where != "screen"} - {"quit"}
+    assert set(ACTIONS) == {one.name for one in TABLE if one.where != "screen"} - {"quit"}
 
 
 def test_the_mode_is_true_and_shown_before_the_first_prompt(bridle: Program):

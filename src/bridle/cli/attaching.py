@@ -16,10 +16,10 @@ from bridle.cli.event_loop import END_SIGNALS, on_signals
 from bridle.cli.failure import DONE, INTERRUPTED
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.lines import Lines
-from bridle.cli.room import Room, show
+from bridle.cli.repl_loop import Repl
+from bridle.cli.repl_session import ReplSession, show_record
 from bridle.cli.screen import Screen
 from bridle.cli.serve import server_folder
-from bridle.cli.talk import Repl
 from bridle.cli.user_input import user_name
 from bridle.cli.whereabouts import own_address
 from bridle.client import Client, RemoteSession
@@ -105,9 +105,10 @@ async def opened(client: Client, session: str, *, watch: bool) -> Opened:
 
 async def _talk(client: Client, found: Opened, approver: TerminalApprover, teller: "Teller") -> int:
     session = found.session
-    teller.room = Room(FarHouse(client, session, me=found.name), approver.screen, approver)
+    house = FarHouse(client, session, me=found.name)
+    teller.repl = ReplSession(house, approver.screen, approver)
     seen = session.began if approver.lines.is_terminal else session.seq
-    return await Repl(teller.room, approver.lines, seen).talk()
+    return await Repl(teller.repl, approver.lines, seen).run()
 
 
 async def watch(one: Looked, screen: Screen) -> int:
@@ -137,7 +138,7 @@ async def watch(one: Looked, screen: Screen) -> int:
 async def _see(one: Looked, screen: Screen) -> None:
     async with aclosing(one.session.subscribe(one.began)) as records:
         async for record in records:
-            show(screen, record)
+            show_record(screen, record)
             if isinstance(record.event, ApprovalAsked):
                 words = f"    {flat(record.event.call.name)} waits for somebody's answer"
                 screen.line(screen.paint.dim(words))
@@ -184,10 +185,10 @@ class Teller:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self.room: Room | None = None
+        self.repl: ReplSession | None = None
 
     def __call__(self, text: str) -> None:
         screen, asked = self._screen, self._screen.is_prompting
         screen.line(screen.paint.dim(f"· {flat(text)}"))
-        if asked and self.room is not None and self.room.on_end is not None:
-            self.room.on_end()
+        if asked and self.repl is not None and self.repl.on_end is not None:
+            self.repl.on_end()

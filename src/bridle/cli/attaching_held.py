@@ -44,10 +44,10 @@ def flags_for(command: click.Command, session_id: str, given: dict[str, Any]) ->
 async def talk_to_held(session_id: str, flags: dict[str, Any]) -> int:
     """Line by line, from the beginning of its newest turn on."""
     from bridle.cli.repl import command
-    from bridle.cli.talk import own_repl
+    from bridle.cli.repl_loop import open_repl
 
     seen = await asyncio.to_thread(newest_turn, session_folder(), session_id)
-    return await own_repl(flags_for(command, session_id, flags), seen).talk()
+    return await open_repl(flags_for(command, session_id, flags), seen).run()
 
 
 @asynccontextmanager

@@ -35,9 +35,9 @@ def command(**flags: Any) -> int:
         )
     if not is_installed():
         from bridle.cli.event_loop import run_async
-        from bridle.cli.talk import own_repl
+        from bridle.cli.repl_loop import open_repl
 
-        return run_async(own_repl({**flags, "quiet": False}).talk())
+        return run_async(open_repl({**flags, "quiet": False}).run())
     with curtain_for(flags.get("theme")) as curtain:
         gc.disable()  # as long as it opens; see `run_screen`
         from bridle.tui.lean import import_textual

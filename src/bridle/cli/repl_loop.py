@@ -1,0 +1,195 @@
+"""The REPL: reads lines and runs commands or sends prompts.
+
+No cursor tricks, so it works anywhere.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from bridle import __version__
+from bridle.cli.approver import TerminalApprover
+from bridle.cli.event_loop import END_SIGNALS, on_signals
+from bridle.cli.failure import DONE, INTERRUPTED, complain, explain
+from bridle.cli.house_here import OwnHouse
+from bridle.cli.lines import Lines
+from bridle.cli.repl_commands import run_command
+from bridle.cli.repl_session import ReplSession
+from bridle.cli.screen import Screen
+from bridle.cli.setup import Setup
+from bridle.cli.user_input import check_text
+from bridle.errors import AgentError
+from bridle.tui.commands import command_line
+
+_FENCE = '"""'
+_PROMPT = "❯ "
+_INTERVAL = 0.02  # seconds between two looks whether the logs are complete
+
+
+def open_repl(flags: dict[str, Any], seen: int | None = None) -> "Repl":
+    """Return a REPL whose sessions run in this process, as the flags say."""
+    setup, lines = Setup(flags), Lines()
+    screen = Screen(
+        sys.stdout,
+        sys.stderr,
+        quiet=flags["quiet"],
+        thinking=flags["thinking"],
+        paint=setup.paint,
+    )
+    approver = TerminalApprover(lines, screen)
+    house = OwnHouse(setup, flags, face="repl", approver=approver)
+    return Repl(ReplSession(house, screen, approver), lines, seen)
+
+
+class Repl:
+    """Reads lines: commands are run, prompts are sent."""
+
+    def __init__(self, repl: ReplSession, lines: Lines, seen: int | None = None) -> None:
+        self._seen = seen  # what comes after that record is shown; None: what is new
+        self._lines = lines
+        self._reading: asyncio.Future[str | None] | None = None
+        self._ahead: asyncio.Future[str | None] | None = None  # a line typed while a turn runs
+        self._is_ended = asyncio.Event()
+        self._screen = repl.screen
+        self._repl = repl
+        self._repl.on_end = self._prompt_again
+
+    async def run(self) -> int:
+        """Run until there are no more lines; return the exit code."""
+        repl = self._repl
+        with on_signals(self._drop_line, signal.SIGINT), on_signals(self._end, *END_SIGNALS):
+            await repl.enter(self._seen)
+            try:
+                self._welcome()
+                if await self._resume():
+                    while (text := await self._entry()) is not None:
+                        if text.strip() and not await self._take(text):
+                            break
+                    else:
+                        if self._lines.is_terminal:
+                            self._screen.ask("\n")  # Ctrl-D leaves the cursor behind the prompt
+            finally:
+                await self._close()
+            return INTERRUPTED if self._is_ended.is_set() else DONE
+
+    def _prompt_again(self) -> None:
+        """Ask for the line again after a turn that another process asked for."""
+        if self._reading is not None and self._lines.is_terminal:
+            self._screen.prompt(self._screen.paint.cyan(_PROMPT))
+
+    def _drop_line(self) -> None:
+        """Drop the line that is typed: Ctrl-C while no turn runs."""
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _end(self) -> None:
+        """Read no more lines.
+
+        The watch interrupts a turn of this process; one that runs elsewhere goes on.
+        """
+        self._is_ended.set()
+        self._repl.leave_turn()
+        self._drop_line()
+
+    async def _close(self) -> None:
+        """Close the session. On a signal meanwhile, end the program once all logs are complete."""
+        closing, is_signalled = asyncio.ensure_future(self._repl.close()), asyncio.Event()
+        with on_signals(is_signalled.set, signal.SIGINT, *END_SIGNALS):
+            waiting = asyncio.ensure_future(is_signalled.wait())
+            await asyncio.wait([closing, waiting], return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            if not closing.done():
+                while not (self._repl.house.is_settled or closing.done()):
+                    await asyncio.wait([closing], timeout=_INTERVAL)
+                with suppress(OSError):  # the terminal may be gone
+                    self._screen.break_line()
+                    sys.stdout.flush()
+                os._exit(INTERRUPTED)
+        await closing
+
+    async def _resume(self) -> bool:
+        """Resume what was left behind in the session.
+
+        Return False if the input ended while a turn runs elsewhere: there is nothing to wait for.
+        """
+        repl = self._repl
+        resuming = asyncio.ensure_future(repl.resume())
+        try:
+            if repl.is_elsewhere and not repl.session.history.pending:
+                self._ahead = asyncio.ensure_future(self._lines.next())
+                await asyncio.wait([resuming, self._ahead], return_when=asyncio.FIRST_COMPLETED)
+                if self._ahead.done() and self._ahead.result() is None and not resuming.done():
+                    repl.leave_turn()
+                    self._screen.break_line()
+                    self._screen.line(self._screen.paint.dim("left; the turn goes on"))
+                    await resuming
+                    return False
+            await resuming
+        except AgentError as error:
+            self._screen.break_line()
+            complain(*explain(error)[:2])
+        finally:
+            resuming.cancel()
+        return True
+
+    async def _take(self, text: str) -> bool:
+        """Run a command or send a prompt; return False to leave. Errors are shown."""
+        repl = self._repl
+        try:
+            if line := command_line(text, repl.house.commands()):
+                stays = await run_command(repl, line)
+                await repl.wait_for_screen()
+                return stays
+            await repl.send(check_text(text, "the line"))
+            if self._lines.is_terminal:
+                await repl.tell_waiting()
+        except (AgentError, click.ClickException) as error:
+            self._screen.break_line()
+            complain(*explain(error)[:2])
+        return True
+
+    def _welcome(self) -> None:
+        if self._lines.is_terminal:
+            paint = self._screen.paint
+            self._screen.line(f"{paint.bold('bridle')} {__version__} · {self._repl.summary}")
+            self._screen.line(paint.dim('/help · """ for several lines · Ctrl-D leaves'))
+
+    async def _entry(self) -> str | None:
+        """Return a line, or the lines between triple quotes; None at the end of the input."""
+        line = await self._line(_PROMPT)
+        if line is None or not line.lstrip().startswith(_FENCE):
+            return line
+        parts = [line.lstrip().removeprefix(_FENCE)]
+        while not parts[-1].rstrip().endswith(_FENCE):
+            more = await self._line("… ")
+            if more is None:
+                break
+            parts.append(more)
+        return "\n".join(parts).rstrip().removesuffix(_FENCE).strip("\n")
+
+    async def _line(self, prompt: str) -> str | None:
+        while not self._is_ended.is_set():
+            ahead, self._ahead = self._ahead, None  # a line that came while a turn was under way
+            self._reading = ahead or asyncio.ensure_future(self._lines.next())
+            if self._lines.is_terminal:
+                self._screen.prompt(self._screen.paint.cyan(prompt))
+            try:
+                return await self._reading
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise  # it was not the line that was cancelled
+                if self._is_ended.is_set():
+                    break
+                self._screen.end_prompt()
+                self._screen.ask("\n")
+                self._screen.line(self._screen.paint.dim("Ctrl-D or /quit leaves"))
+            finally:
+                self._reading = None
+                self._screen.end_prompt()
+        return None
