@@ -144,9 +144,9 @@ class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
         if self.pattern == "*":
             return True
         if self.verdict == "allow":
-            match = _compile(self.pattern, is_path=act.is_path, ignore_case=False).fullmatch
+            match = _compile(self.pattern, act.is_path, "exact").fullmatch
             return match(act.subject) is not None
-        match = _compile(self.pattern, is_path=act.is_path, ignore_case=True).fullmatch
+        match = _compile(self.pattern, act.is_path, "ignore").fullmatch
         spellings = (act.subject, *act.also)
         return act.cut or any(match(_fold_case(text)) is not None for text in spellings)
 
@@ -154,7 +154,7 @@ class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
         """Whether the tool of the rule is a pattern that matches one of the act's names."""
         if "*" not in self.tool and "?" not in self.tool:
             return False
-        match = _compile(self.tool, is_path=False, ignore_case=False).fullmatch
+        match = _compile(self.tool, False, "exact").fullmatch
         return any(match(name) is not None for name in act.names)
 
 
@@ -377,9 +377,9 @@ def _fold_case(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _compile(pattern: str, *, is_path: bool, ignore_case: bool) -> re.Pattern[str]:
-    """Compile a rule's pattern. `ignore_case`: for texts after `_fold_case`."""
-    if ignore_case:
+def _compile(pattern: str, is_path: bool, case: Literal["exact", "ignore"]) -> re.Pattern[str]:
+    """Compile a rule's pattern; to ignore case, for texts after `_fold_case`."""
+    if case == "ignore":
         pattern = _fold_case(pattern)
     if is_path:
         return re.compile(_path_regex(pattern), re.DOTALL)

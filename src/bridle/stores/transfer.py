@@ -12,6 +12,7 @@ import fcntl
 import logging
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -297,8 +298,6 @@ def delete(folder: SessionFolder, session_id: str) -> None:
 
 
 def _remove(name: str, above: int) -> None:
-    import shutil  # slow to load, and seldom needed
-
     try:
         shutil.rmtree(name, dir_fd=above)
     except OSError as error:
@@ -388,8 +387,6 @@ def _new_copy(folder: SessionFolder) -> Iterator[_Copy]:
 
 
 def _remove_quietly(name: str, above: int) -> None:
-    import shutil
-
     with suppress(OSError):
         shutil.rmtree(name, dir_fd=above)
 
