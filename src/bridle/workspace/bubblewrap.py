@@ -1,8 +1,8 @@
-"""bubblewrap: a command in a file system, a network and a space of processes of its own.
+"""bubblewrap: a command with a file system, a network and a process namespace of its own.
 
-Only what is named is there: what is not mounted cannot be read, and what a mount covers cannot be
-changed. When bridle dies, so does everything in it. Puts together the words for `bwrap`, and finds
-out whether they work here; says nothing of which folders they are for.
+What is not mounted cannot be read, and what a mount covers cannot be changed. When bridle dies, so
+does everything in it. This module makes the command line of `bwrap` and finds out whether it works
+here; which folders are mounted is decided by `sandbox.py`.
 """
 
 import os
@@ -12,27 +12,27 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-_SPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
-_KEPT = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")  # of root, where it is root
+_NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+_CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")  # kept for root
 _PROBE_SECONDS = 5
 
 
 @cache
 def program() -> str:
-    """Where bwrap is; empty where it is not."""
+    """Return the path of bwrap, or empty if it is not installed."""
     return shutil.which("bwrap") or ""
 
 
 @cache
-def trouble() -> str:
-    """Why bubblewrap cannot be used here, found by using it; empty where it works."""
+def problem() -> str:
+    """Try bubblewrap. Return why it cannot be used here, or empty if it works."""
     if not program():
         return "bubblewrap is not installed"
-    return refusal([*beginning(network=False), *_bound("--ro-bind", ("/",)), *_own()])
+    return failure([*common_words(network=False), *_mounts("--ro-bind", ("/",)), *_own_mounts()])
 
 
-def refusal(words: list[str]) -> str:
-    """Why bwrap does not work with these words, found by running something; empty where it does."""
+def failure(words: list[str]) -> str:
+    """Run a command with these words. Return why that fails, or empty if it works."""
     try:
         done = subprocess.run(
             [*words, "--json-status-fd", "1", "--", "/bin/sh", "-c", "exit 7"],
@@ -47,66 +47,72 @@ def refusal(words: list[str]) -> str:
         return f"bubblewrap does not run here: {error}"
     if done.returncode == 7:
         return ""
-    said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    return f"bubblewrap does not work here: {said}"
+    message = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return f"bubblewrap does not work here: {message}"
 
 
-def beginning(*, network: bool) -> list[str]:
-    """What every run has in common: spaces of its own, no rights, an end with its parent."""
+def common_words(*, network: bool) -> list[str]:
+    """Return what every command line begins with: namespaces, no rights, an end with its parent."""
     rights = ["--cap-drop", "ALL"]
     if os.geteuid() == 0:
-        rights += [word for name in _KEPT for word in ("--cap-add", name)]
+        rights += [word for name in _CAPABILITIES for word in ("--cap-add", name)]
     net = [] if network else ["--unshare-net"]
-    return [program(), "--die-with-parent", *_SPACES, *net, *rights]
+    return [program(), "--die-with-parent", *_NAMESPACES, *net, *rights]
 
 
 def mounts(
     readable: Iterable[str],
     writable: Iterable[str],
-    closed: Iterable[str],
+    read_only: Iterable[str],
     covered: Iterable[str],
 ) -> list[str]:
-    """The words for a file system: what is read, written, read but never written, and covered."""
-    seen = _apart(readable)
-    links = [path for path in seen if Path(path).is_symlink()]
-    words = [*_own(), *_bound("--ro-bind-try", (path for path in seen if path not in links))]
+    """Return the words for a file system.
+
+    What is `read_only` lies in a folder that is writable. What is `covered` cannot be read.
+    """
+    shown = _without_nested(readable)
+    links = [path for path in shown if Path(path).is_symlink()]
+    words = [
+        *_own_mounts(),
+        *_mounts("--ro-bind-try", (path for path in shown if path not in links)),
+    ]
     for path in links:
         words += ["--symlink", os.readlink(path), path]  # noqa: PTH115 - the words of the link
-    words += _bound("--bind", writable)
-    words += _bound("--ro-bind-try", closed)
+    words += _mounts("--bind", writable)
+    words += _mounts("--ro-bind-try", read_only)
     for path in covered:
         if Path(path).is_dir():
             words += ["--tmpfs", path]
         else:
             words += ["--ro-bind", "/dev/null", path]
-    return [*words, "--remount-ro", "/"]  # what is made beside the workspace would be lost
+    return [*words, "--remount-ro", "/"]  # what is created beside the workspace would be lost
 
 
-def empty(paths: Iterable[str]) -> list[str]:
-    """The words for folders that stay empty, and are made for it where there are none."""
+def empty_folders(paths: Iterable[str]) -> list[str]:
+    """Return the words for folders that stay empty. They are created if they are missing."""
     return [word for path in paths for word in ("--tmpfs", path, "--remount-ro", path)]
 
 
-def _apart(paths: Iterable[str]) -> list[str]:
-    """Without what lies below another of them: it is there already, by the same name.
+def _without_nested(paths: Iterable[str]) -> list[str]:
+    """Return paths without those that lie below another one, which is enough.
 
-    bwrap would make folders of the names on the way to it, and where one is to be a link, give up.
+    bwrap would create folders on the way to them, and fail if one of these has to be a link.
     """
-    named = dict.fromkeys(paths)
+    unique = dict.fromkeys(paths)
 
     def has_parent(path: str) -> bool:
         while path := path.rpartition("/")[0]:
-            if path in named:
+            if path in unique:
                 return True
         return False
 
-    return [path for path in named if not has_parent(path)]
+    return [path for path in unique if not has_parent(path)]
 
 
-def _bound(how: str, paths: Iterable[str]) -> list[str]:
-    return [word for path in paths for word in (how, path, path)]
+def _mounts(option: str, paths: Iterable[str]) -> list[str]:
+    return [word for path in paths for word in (option, path, path)]
 
 
-def _own() -> Sequence[str]:
-    """Its own processes, devices and /tmp. In /proc/sys root could set what the kernel runs."""
+def _own_mounts() -> Sequence[str]:
+    """Return words for /proc, /dev and /tmp. /proc is read-only: root could set what runs there."""
     return ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")

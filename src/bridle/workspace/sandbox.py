@@ -1,13 +1,12 @@
-"""The sandbox: how a command is started so that it cannot do what it was not allowed to do.
+"""The sandbox: how a command is started so that it can do only what it was allowed to do.
 
-Two levels: `bubblewrap`, where running it shows that it works, and `landlock`, where the kernel has
-it. Both let a command write the workspace and its own temporary folder, read the system and tool
-chains, and nothing else: not the home folder, not bridle's own files, no network, no other process.
-Where there is neither, the level is `none`, and it says why. Decides nothing: whether a command may
-run is the gate's to say.
+There are two levels: `bubblewrap`, if a trial run works, and `landlock`, if the kernel has it. Both
+let a command write the workspace and its own temporary folder, read the system and tool chains, and
+nothing else: not the home folder, not bridle's own files, no network, no other process. If there is
+neither, the level is `none`, with the reason. Whether a command may run is decided by the gate.
 
-At `landlock` a command makes no sockets but connected pairs: one with a name would reach the
-session's bus, a terminal multiplexer or a container daemon, and through them do anything.
+At `landlock` a command can create no sockets but connected pairs: through one with a name it could
+reach the session's bus, a terminal multiplexer or a container daemon, and with them do anything.
 """
 
 import marshal
@@ -27,10 +26,10 @@ from bridle.workspace.git.worktree import WORKTREE_FILES, LinkedRepository, link
 from bridle.workspace.programs import SHELLS
 from bridle.workspace.sensitive_paths import home_credential_paths, system_credential_paths
 
-# Landlock: what a process and all its children may do with files, for the kernel that is there.
+# Landlock: what a process and its children may do with files. Kernels differ in what they handle.
 
 _EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_DEVICES = 1 << 6 | 1 << 11  # making them is never allowed
+_MAKE_DEVICES = 1 << 6 | 1 << 11  # never allowed
 _ALL = (1 << 13) - 1
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
 _TCP = 3  # bind, connect
@@ -45,14 +44,14 @@ Ruleset = tuple[bytes, list[tuple[str, int]]]
 
 @cache
 def version() -> int:
-    """The version of Landlock in this kernel; 0 where there is none, or where it is off."""
+    """Return the version of Landlock in this kernel, 0 if there is none or it is off."""
     if sys.platform != "linux":
         return 0
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
-    found = libc.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))
-    return max(int(found), 0)
+    number = libc.syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))
+    return max(int(number), 0)
 
 
 def ruleset(
@@ -63,10 +62,10 @@ def ruleset(
     network: bool,
     abi: int,
 ) -> Ruleset:
-    """What is handled, as the kernel wants it, and the rights that each path has."""
-    handled = _handled(abi)
+    """Return what is handled, as the kernel wants it, and the rights that each path has."""
+    handled = _handled_rights(abi)
     reads = (_EXECUTE | _READ | _LIST) & handled
-    writes = handled & ~_DEVICES & ~_IOCTL
+    writes = handled & ~_MAKE_DEVICES & ~_IOCTL
     uses = (_READ | _WRITE | _TRUNCATE | _IOCTL) & handled
     rules = [(path, reads) for path in readable]
     rules += [(path, writes) for path in writable]
@@ -79,12 +78,12 @@ def ruleset(
     return struct.pack(f"{len(fields)}Q", *fields), rules
 
 
-def _handled(abi: int) -> int:
-    found = _ALL
+def _handled_rights(abi: int) -> int:
+    rights = _ALL
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL)):
         if abi >= since:
-            found |= right
-    return found
+            rights |= right
+    return rights
 
 
 # What a confined command may read besides the workspace: the system, and tool chains.
@@ -94,10 +93,10 @@ SYSTEM = (
     *("/nix", "/gnu/store", "/snap", "/home/linuxbrew/.linuxbrew", "/var/lib/alternatives"),
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-NAMES = ("/run/systemd/resolve", "/run/resolvconf", "/run/nscd")  # for a network that is allowed
+NAME_SERVICES = ("/run/systemd/resolve", "/run/resolvconf", "/run/nscd")  # with the network
 
 # below the home folder
-_CHAINS = (
+_TOOL_CHAINS = (
     *(".pyenv", ".rustup", ".nvm", "go", ".asdf", ".rbenv", ".rvm", ".sdkman", ".volta", ".bun"),
     *(".deno", ".ghcup", ".opam", ".dotnet", ".jenv", ".nodenv", ".goenv", ".juliaup", ".julia"),
     *("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda/envs"),
@@ -116,52 +115,52 @@ _VARIABLES = (
 
 
 def system_folders(as_root: bool) -> Iterator[str]:
-    """What is there of the system. For root, /etc is given piece by piece, without its secrets."""
+    """Yield the folders of the system that exist. For root, /etc is given without its secrets."""
     for folder in SYSTEM:
         if as_root and folder == "/etc":
-            yield from _around("/etc", secret_settings())
+            yield from _entries_except("/etc", secret_system_files())
         elif os.access(folder, os.F_OK):
             yield folder
 
 
-def secret_settings() -> tuple[str, ...]:
-    """What of /etc root can read, and a confined command shall not."""
-    named = (f"/{part}" for part in system_credential_paths() if part.startswith("etc/"))
-    return tuple(path for path in (*named, "/etc/ssh") if os.access(path, os.F_OK))
+def secret_system_files() -> tuple[str, ...]:
+    """Return what root can read in /etc, and a confined command must not."""
+    paths = (f"/{part}" for part in system_credential_paths() if part.startswith("etc/"))
+    return tuple(path for path in (*paths, "/etc/ssh") if os.access(path, os.F_OK))
 
 
-def _around(folder: str, secret: Sequence[str]) -> Iterator[str]:
-    """What is in a folder, but for what is secret: beside it, each by itself."""
+def _entries_except(folder: str, secret: Sequence[str]) -> Iterator[str]:
+    """Yield what is in a folder, path by path, without what is secret."""
     for entry in sorted(Path(folder).iterdir()):
         path = str(entry)
         if path in secret:
             continue
-        if any(is_below(one, path) for one in secret):
-            yield from _around(path, secret)
+        if any(is_below(other, path) for other in secret):
+            yield from _entries_except(path, secret)
         else:
             yield path
 
 
 def tool_chains(environment: Mapping[str, str], hidden: Iterable[str]) -> list[str]:
-    """The tool chains that are there; none that would show the home folder or what is hidden."""
+    """Return the tool chains that exist, without any that has the home folder or a secret in it."""
     home = os.path.realpath(environment.get("HOME") or Path.home())
-    named = [f"{home}/{part}" for part in _CHAINS]
-    named += [environment.get(name, "") for name in _VARIABLES]
-    named += [sys.prefix, sys.base_prefix, sys.exec_prefix]
-    named += [path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))]
-    named += environment.get("PATH", "").split(":")
-    secret = [home, *private_places(environment), *hidden]
-    found: dict[str, None] = {}
-    for path in filter(os.path.isabs, named):
+    paths = [f"{home}/{part}" for part in _TOOL_CHAINS]
+    paths += [environment.get(name, "") for name in _VARIABLES]
+    paths += [sys.prefix, sys.base_prefix, sys.exec_prefix]
+    paths += [path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))]
+    paths += environment.get("PATH", "").split(":")
+    secret = [home, *credential_paths(environment), *hidden]
+    chains: dict[str, None] = {}
+    for path in filter(os.path.isabs, paths):
         real = os.path.realpath(path)
-        shows = real == "/" or any(is_below(one, real) for one in secret)
-        if not shows and os.access(real, os.F_OK):
-            found |= {real: None, os.path.normpath(path): None}  # also by the name it is known by
-    return [*found]
+        exposes = real == "/" or any(is_below(other, real) for other in secret)
+        if not exposes and os.access(real, os.F_OK):
+            chains |= {real: None, os.path.normpath(path): None}  # also by its other name
+    return [*chains]
 
 
-def private_places(environment: Mapping[str, str]) -> list[str]:
-    """Where a person keeps keys and passwords, as far as they are there."""
+def credential_paths(environment: Mapping[str, str]) -> list[str]:
+    """Return the paths that hold the person's keys and passwords, those that exist."""
     home = os.path.realpath(environment.get("HOME") or Path.home())
     return [
         path for part in home_credential_paths() if os.access(path := f"{home}/{part}", os.F_OK)
@@ -170,35 +169,35 @@ def private_places(environment: Mapping[str, str]) -> list[str]:
 
 Level = Literal["bubblewrap", "landlock", "none"]
 VARIABLE = "BRIDLE_SANDBOX"
-AUTO = "auto"  # the best that there is, as when nothing is said
+AUTO = "auto"  # the best level that there is, which is also the default
 _SCRIPT = str(Path(__file__).with_name("supervise.py"))
-_CLOSED = (".git/hooks", ".git/info", ".git/config", ".bridle")  # in the root: read, not written
+_READ_ONLY = (".git/hooks", ".git/info", ".git/config", ".bridle")  # in the root
 
 
 class ProbeResult(NamedTuple):
-    """The level that commands can run at here, and a word why."""
+    """The level that commands can run at here, and why."""
 
     level: Level
     why: str
 
 
 class Start(NamedTuple):
-    """What is really executed, and the handles that it is given besides the caller's own.
+    """What is really executed, and the handles that it inherits besides the caller's own.
 
-    `own_end`: it ends what it has started when bridle does, and by itself; otherwise
-    `supervise.py` does that, at the word of its lifeline.
+    `has_namespace`: everything that it starts ends with it, and it ends with bridle. Otherwise
+    `supervise.py` ends everything, when its lifeline says so.
     """
 
     argv: list[str]
     handles: tuple[int, ...] = ()
-    own_end: bool = False
+    has_namespace: bool = False
 
 
 @cache
 def probe(wanted: str = "") -> ProbeResult:
-    """Which level there is, or what became of the one that is wanted. Cached; 10 ms the first time.
+    """Find the best level, or check the one that is wanted. Cached; takes 10 ms the first time.
 
-    Raise `ConfigError` where the wanted one is not to be had: a person asked for it by name.
+    Raise `ConfigError` if a person asked for a level by name that cannot be used.
     """
     if wanted == AUTO:
         return probe()
@@ -209,57 +208,57 @@ def probe(wanted: str = "") -> ProbeResult:
         )
     if wanted == "none":
         return ProbeResult("none", "it was switched off")
-    lacks: list[str] = []
-    own = _landlock if wanted else _landlock_unasked
-    for level, look in (("bubblewrap", _bubblewrap), ("landlock", own)):
+    reasons: list[str] = []
+    landlock = _probe_landlock if wanted else _probe_landlock_as_default
+    for level, probe_level in (("bubblewrap", _probe_bubblewrap), ("landlock", landlock)):
         if wanted in ("", level):
-            found = look()
-            if found.level != "none":
-                return found
-            lacks.append(found.why)
-    why = "; ".join(lacks)
+            result = probe_level()
+            if result.level != "none":
+                return result
+            reasons.append(result.why)
+    why = "; ".join(reasons)
     if wanted:
-        raise _not_to_be_had(wanted, why)
+        raise _unusable(wanted, why)
     return ProbeResult("none", why)
 
 
-def _not_to_be_had(wanted: str, why: str) -> ConfigError:
+def _unusable(wanted: str, why: str) -> ConfigError:
     return ConfigError(
         f"The sandbox {wanted} cannot be used: {why}.",
         hint=f"Set {VARIABLE} to auto for the best that there is, or set it to none.",
     )
 
 
-def _bubblewrap() -> ProbeResult:
+def _probe_bubblewrap() -> ProbeResult:
     if seccomp.machine() is None:
         return ProbeResult("none", "no system calls are known for this machine")
-    trouble = bubblewrap.trouble()
-    if trouble:
-        return ProbeResult("none", trouble)
+    problem = bubblewrap.problem()
+    if problem:
+        return ProbeResult("none", problem)
     why = (
         "no network, own processes, only the workspace can be written, credentials in it are hidden"
     )
     return ProbeResult("bubblewrap", why)
 
 
-def _landlock() -> ProbeResult:
+def _probe_landlock() -> ProbeResult:
     abi = version()
     if abi == 0 or seccomp.machine() is None:
         return ProbeResult("none", "the kernel has no Landlock, or it is off")
-    open_still = "" if abi >= 6 else ", and other processes can be signalled"
+    gap = "" if abi >= 6 else ", and other processes can be signalled"
     why = (
         f"Landlock {abi}, no network, only files in the workspace can be written; but modes, "
         "owners and times of your files elsewhere can be changed, and credentials in the "
-        f"workspace can be read{open_still}"
+        f"workspace can be read{gap}"
     )
     return ProbeResult("landlock", why)
 
 
-def _landlock_unasked() -> ProbeResult:
-    """Landlock where nobody asked for it by name. For root it does not do."""
-    found = _landlock()
-    if found.level == "none" or os.geteuid() != 0:
-        return found
+def _probe_landlock_as_default() -> ProbeResult:
+    """Probe Landlock if nobody asked for it by name: for root it is not enough."""
+    result = _probe_landlock()
+    if result.level == "none" or os.geteuid() != 0:
+        return result
     why = (
         "Landlock alone hardly restricts root, who can change modes and owners everywhere; "
         "to use it anyway, pass --sandbox landlock"
@@ -270,10 +269,10 @@ def _landlock_unasked() -> ProbeResult:
 class Sandbox:
     """Starts the commands of one workspace, confined.
 
-    `roots` are more folders that may be written, by the person's word; `hidden` is what nobody may
-    read: bridle's own state and settings. `level` is the one a person asked for (empty or
-    `auto`: the best; where it is empty, the environment's `BRIDLE_SANDBOX` has a say). Whoever
-    has a folder of bridle's state says so in `state`: what is noted for after a crash lies there.
+    `roots` are more folders that the person allows to be written; `hidden` is what nobody may read:
+    bridle's own state and settings. `level` is the one that a person asked for; with `auto` the
+    best one is used, and if it is empty, the one in the environment's `BRIDLE_SANDBOX`. `state` is
+    the folder of bridle's state, if there is one: backups for after a crash are kept there.
     """
 
     def __init__(
@@ -287,12 +286,10 @@ class Sandbox:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._environment = os.environ if environment is None else environment
-        self._roots = tuple(os.path.realpath(one) for one in (root, *roots))
-        self._hidden = tuple(os.path.realpath(one) for one in hidden)
+        self._roots = tuple(map(os.path.realpath, (root, *roots)))
+        self._hidden = tuple(map(os.path.realpath, hidden))
         self.state = ""
-        self._known: dict[str, LinkedRepository] = {}
-        home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
-        self._git = {root: GitConfiguration(root, home) for root in self._roots}
+        self._linked: dict[str, LinkedRepository] = {}
         self._network = network
         self._confinements: dict[bool, Confinement] = {}  # by whether it has the network
         wanted = level or self._environment.get(VARIABLE, "")
@@ -302,31 +299,36 @@ class Sandbox:
     def probe_result(self) -> ProbeResult:
         """The level that this workspace's commands run at, and why.
 
-        Raise `ConfigError` where a person asked for one by name that is not to be had.
+        Raise `ConfigError` if a person asked for a level by name that cannot be used.
         """
         if "/" in self._roots:
             return ProbeResult("none", "the workspace is the whole file system")
-        found = probe(self._wanted)
-        if found.level == "bubblewrap" and (said := self._refusal()):
-            found = ProbeResult("none", said) if self._wanted else _landlock_unasked()
-        if found.level == "landlock" and (inside := self._exposed):
+        result = probe(self._wanted)
+        why = ""
+        if result.level == "bubblewrap":
+            why = bubblewrap.failure(self._bubblewrap_words(self._network))
+        if why:
+            result = ProbeResult("none", why) if self._wanted else _probe_landlock_as_default()
+        if result.level == "landlock" and (inside := self._secrets_inside):
             why = f"{inside[0]} is inside the workspace, and Landlock cannot hide it"
-            found = ProbeResult("none", why)
-        if found.level == "none" and self._wanted not in ("", "none"):
-            raise _not_to_be_had(self._wanted, found.why)
-        return found
-
-    def _refusal(self) -> str:
-        return bubblewrap.refusal(self._wrapping(self._network))
+            result = ProbeResult("none", why)
+        if result.level == "none" and self._wanted not in ("", "none"):
+            raise _unusable(self._wanted, result.why)
+        return result
 
     @cached_property
     def temp(self) -> str:
-        """The temporary folder that its commands have for themselves; it goes with the sandbox."""
+        """The temporary folder of its commands, which is removed with the sandbox."""
         return private_folder(self)
+
+    @cached_property
+    def _git(self) -> dict[str, GitConfiguration]:
+        home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
+        return {root: GitConfiguration(root, home) for root in self._roots}
 
     @property
     def level(self) -> Level:
-        """The level alone."""
+        """The level that this workspace's commands run at."""
         return self.probe_result.level
 
     def start(
@@ -340,21 +342,21 @@ class Sandbox:
         unwritable: Sequence[str] = (),
         background: bool = False,
     ) -> Start:
-        """How to start this command, for the level that there is; `network`: with the network.
+        """Return how to start a command at the level that there is, with or without the network.
 
         `argv` is bash with `-c` and a script. `lifeline` is the reading end of a pipe whose other
-        end this process holds. In bubblewrap the command begins when a byte is written to it, and
-        the handles that are given to the command have been closed here.
+        end this process holds. In bubblewrap the command begins when a byte is written to it and
+        the handles that the command inherits are closed here.
 
-        `unreadable` and `unwritable` are files and folders of the workspace that are there. Only
-        bubblewrap can take them from a command. One in the `background` cannot rename the folders
-        that unreadable files are in: while the next command starts, they would not be where its
-        sandbox covers them.
+        `unreadable` and `unwritable` are files and folders of the workspace that exist. Only
+        bubblewrap can protect them. A command in the `background` cannot rename the folders that
+        unreadable files are in: while the next command starts, its sandbox would cover other paths.
         """
         network = network or self._network
         if self.level == "bubblewrap":
             fixed = self._folders_above(unreadable) if background else ()
-            words = self._wrapping(network, self._absent, unreadable, unwritable, fixed)
+            missing = self._missing_git_folders
+            words = self._bubblewrap_words(network, missing, unreadable, unwritable, fixed)
             words += ["--chdir", cwd]
             return self._in_bubblewrap(words, argv, lifeline, network=network)
         if self.level == "landlock":
@@ -362,12 +364,12 @@ class Sandbox:
         return supervised_start(argv, lifeline)
 
     def _confinement(self, network: bool) -> "Confinement":
-        """What Landlock and the filter are told. It takes 3 ms, so once."""
+        """Return the rules of Landlock and the filter. Computed once, since it takes 3 ms."""
         if network not in self._confinements:
             abi = version()
             attributes, rules = ruleset(
                 [*system_folders(os.geteuid() == 0), "/proc", *self._readable(network)],
-                [*self._written, self.temp],
+                [*self._writable, self.temp],
                 DEVICES,
                 network=network,
                 abi=abi,
@@ -384,117 +386,121 @@ class Sandbox:
         with open(writer, "wb") as file:  # noqa: PTH123 - a handle, not a path
             file.write(_filter(network))
         alive, writer = os.pipe()
-        # bwrap is a reader, too: what it reports at its end is read by nobody, and must not end it
+        # bwrap is a reader, too: nobody reads what it reports at its end, and that must not end it
         status = os.open(f"/proc/self/fd/{alive}", os.O_RDWR | os.O_CLOEXEC)
         os.close(writer)
         words = [*words, "--seccomp", str(reader), "--json-status-fd", str(status)]
-        inner = ["--", *_unless_orphaned(argv, alive, lifeline)]
-        return Start([*words, *inner], (reader, alive, status, lifeline), own_end=True)
+        inner = ["--", *_with_orphan_check(argv, alive, lifeline)]
+        return Start([*words, *inner], (reader, alive, status, lifeline), has_namespace=True)
 
-    def _wrapping(
+    def _bubblewrap_words(
         self,
         network: bool,
-        absent: Iterable[str] = (),
+        missing: Iterable[str] = (),
         unreadable: Iterable[str] = (),
         unwritable: Iterable[str] = (),
         fixed: Iterable[str] = (),
     ) -> list[str]:
-        """The words for bwrap, as things stand now: what is protected may be new.
+        """Return the command line of bwrap. What is protected is looked up each time.
 
-        For what is absent it makes an empty folder in the workspace, and covers it.
+        For a missing folder, bwrap creates an empty one in the workspace, and covers it.
         """
         words = bubblewrap.mounts(
             [*system_folders(as_root=False), *self._readable(network)],
-            [*self._written, self.temp, *filter(_is_there, fixed)],
-            [one for one in (*self._closed, *unwritable) if _is_there(one)],
-            [*self._exposed, *secret_settings(), *filter(_is_there, unreadable)],
+            [*self._writable, self.temp, *filter(_exists, fixed)],
+            [path for path in (*self._read_only, *unwritable) if _exists(path)],
+            [*self._secrets_inside, *secret_system_files(), *filter(_exists, unreadable)],
         )
-        cover = bubblewrap.empty(absent)
-        return [*bubblewrap.beginning(network=network), *words, *cover]
+        cover = bubblewrap.empty_folders(missing)
+        return [*bubblewrap.common_words(network=network), *words, *cover]
 
     def _folders_above(self, paths: Iterable[str]) -> list[str]:
-        """The folders of the workspace that these files are in, those nearest to the root first."""
-        found: set[str] = set()
+        """Return the folders of the workspace that have these files in them, sorted."""
+        folders: set[str] = set()
         for path in paths:
             while (path := path.rpartition("/")[0]) and path not in self._roots:
-                found.add(path)
-        return sorted(one for one in found if any(is_below(one, root) for root in self._roots))
+                folders.add(path)
+        return sorted(
+            folder for folder in folders if any(is_below(folder, root) for root in self._roots)
+        )
 
     @property
-    def _closed(self) -> list[str]:
-        found = [f"{root}/{name}" for root in self._roots for name in _CLOSED]
+    def _read_only(self) -> list[str]:
+        paths = [f"{root}/{name}" for root in self._roots for name in _READ_ONLY]
         for root, git in self._git.items():
-            found += [f"{root}/{name}" for name in git.paths.files_in(root)]
+            paths += [f"{root}/{name}" for name in git.paths.files_in(root)]
         owns = [own for root in self._roots if (own := self._linked_repository(root).own)]
-        return found + [f"{own}/{name}" for own in owns for name in WORKTREE_FILES]
+        return paths + [f"{own}/{name}" for own in owns for name in WORKTREE_FILES]
 
     @property
-    def _absent(self) -> list[str]:
-        """Folders of git that a command could make in a repository."""
-        found = []
+    def _missing_git_folders(self) -> list[str]:
+        """Folders of git that a command could create in a repository."""
+        folders = []
         for root in self._roots:
             if Path(root, ".git/HEAD").is_file() and not Path(root, ".git").is_symlink():
-                found += [f"{root}/.git/hooks", f"{root}/.git/info"]
-        return [one for one in found if not os.path.lexists(one)]
+                folders += [f"{root}/.git/hooks", f"{root}/.git/info"]
+        return [folder for folder in folders if not os.path.lexists(folder)]
 
     @cached_property
-    def _read(self) -> list[str]:
-        found = tool_chains(self._environment, self._hidden)
-        return found + [
-            one for root in self._roots for one in self._linked_repository(root).readable
-        ]
+    def _readable_folders(self) -> list[str]:
+        folders = tool_chains(self._environment, self._hidden)
+        for root in self._roots:
+            folders += self._linked_repository(root).readable
+        return folders
 
     def _readable(self, network: bool) -> list[str]:
-        """What a command reads besides the system; with the network also how names are resolved."""
-        names = NAMES if network else ()
-        return [*self._read, *(one for one in names if os.access(one, os.F_OK))]
+        """Return what a command reads besides the system; with the network, also name services."""
+        services = NAME_SERVICES if network else ()
+        return [
+            *self._readable_folders,
+            *(service for service in services if os.access(service, os.F_OK)),
+        ]
 
     @cached_property
-    def _written(self) -> list[str]:
-        more = (one for root in self._roots for one in self._linked_repository(root).writable)
-        return [*self._roots, *more]
+    def _writable(self) -> list[str]:
+        linked = [self._linked_repository(root).writable for root in self._roots]
+        return [*self._roots, *(path for paths in linked for path in paths)]
 
     def _linked_repository(self, root: str) -> LinkedRepository:
-        """As it was when first asked: a command may have written it since."""
-        if root not in self._known:
-            self._known[root] = linked_repository(root)
-        return self._known[root]
+        """Return it as it was at the first call: a command may have changed it since."""
+        if root not in self._linked:
+            self._linked[root] = linked_repository(root)
+        return self._linked[root]
 
     @cached_property
-    def _exposed(self) -> list[str]:
-        """What is to be hidden, and lies inside the workspace all the same."""
-        secret = [*private_places(self._environment), *self._hidden]
+    def _secrets_inside(self) -> list[str]:
+        """What must be hidden although it lies in the workspace."""
         return [
-            one
-            for one in secret
-            if any(is_below(one, root) for root in self._roots) and os.access(one, os.F_OK)
+            path
+            for path in (*credential_paths(self._environment), *self._hidden)
+            if any(is_below(path, root) for root in self._roots) and os.access(path, os.F_OK)
         ]
 
 
 Confinement = tuple[bytes, list[tuple[str, int]], bytes]
 
 
-def _is_there(path: str) -> bool:
+def _exists(path: str) -> bool:
     return os.access(path, os.F_OK) and not Path(path).is_symlink()
 
 
-def _unless_orphaned(argv: Sequence[str], alive: int, lifeline: int) -> list[str]:
-    """Those words of bash, which ends at once if nobody would end the command with this process.
+def _with_orphan_check(argv: Sequence[str], alive: int, lifeline: int) -> list[str]:
+    """Return the words of bash with a check, so that it never outlives this process.
 
-    bwrap asks the kernel to be ended with this process, and the first process of its space to be
-    ended with bwrap, but only some time after they have started. If this process is killed before
-    that, they would run for ever. So bash waits for a byte from this process, which by then has
-    closed what only bwrap is to hold, and until both have asked: the latter takes the same filter
-    of system calls as bash next. If this process or bwrap has ended by then, the pipe that it alone
-    holds the other end of is at its end. After that, the kernel sees to it.
+    bwrap asks the kernel to be ended with this process, and the first process of its namespace to
+    be ended with bwrap, but only some time after they have started. If this process were killed
+    before that, they would run for ever. So bash waits for a byte from this process, which by then
+    has closed the handles that only bwrap must hold, and until both have asked, which shows in
+    that process having the same seccomp filter as bash. If this process or bwrap has ended by
+    then, bash reads the end of a pipe, and ends. After that, the kernel takes care of it.
     """
     *options, script = argv[: (end := argv.index("-c") + 2)]
-    check = _UNLESS_ORPHANED.replace("ALIVE", str(alive)).replace("LIFELINE", str(lifeline))
+    check = _ORPHAN_CHECK.replace("ALIVE", str(alive)).replace("LIFELINE", str(lifeline))
     return [*options, check + script, *argv[end:]]
 
 
 # in one line, so that bash numbers the lines of the command from one
-_UNLESS_ORPHANED = (
+_ORPHAN_CHECK = (
     "read -rn 1 -u LIFELINE __first || exit 1; read -ru ALIVE __first; "
     "for ((__n = 0; __n < 5000; __n++)); do "
     "read -rd '' __first </proc/1/status; read -rd '' __own </proc/self/status; "
@@ -513,7 +519,7 @@ def _filter(network: bool) -> bytes:
 def supervised_start(
     argv: Sequence[str], lifeline: int, confinement: Confinement | None = None
 ) -> Start:
-    """The command below `supervise.py`, which listens to that lifeline."""
+    """Return how to start a command below `supervise.py`, which listens to that lifeline."""
     attributes, rules, program = confinement or (None, None, None)
     spec = {
         "lifeline": lifeline,

@@ -165,7 +165,7 @@ class Command:
             for handle in {supervisor_end, *inherited} - {-1}:
                 os.close(handle)
         if start is not None:
-            self._kind = "namespace" if start.own_end else "supervised"
+            self._kind = "namespace" if start.has_namespace else "supervised"
         if self._kind == "namespace" and self._lifeline is not None:
             self._lifeline.begin()
         return process
