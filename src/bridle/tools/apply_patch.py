@@ -194,13 +194,13 @@ def _read_old(context: ToolContext[Any], path: str) -> tuple[bytes, int]:
     return data, stat.S_IMODE(status.st_mode)
 
 
-def _new_mode(old: int, wanted: int | None) -> int:
+def _new_mode(old: int, new: int | None) -> int:
     """Return the permissions afterwards, 0 for the default. A patch decides only about `x`."""
-    if wanted is None:
+    if new is None:
         return old
     if not old:
-        return wanted
-    return old | (old & 0o444) >> 2 if wanted & 0o100 else old & ~0o111
+        return new
+    return old | (old & 0o444) >> 2 if new & 0o100 else old & ~0o111
 
 
 def _write_all(files: Files, writes: Sequence[_Write]) -> None:

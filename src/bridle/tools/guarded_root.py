@@ -61,7 +61,7 @@ class GuardedRoot:
     """The protected and guarded files of one folder, and the commands that run in it."""
 
     def __init__(self, root: str, state: str) -> None:
-        home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
+        home = os.path.expanduser("~")  # noqa: PTH111 - as a string
         self.root = root
         self._git = GitConfiguration(root, home)
         backup = CrashBackup(state, root, "guarded") if state else None
@@ -86,15 +86,15 @@ class GuardedRoot:
             self._runs = [other for other in self._runs if not other.is_over]
             if self._runs:
                 changed = self._restore(is_last=False)
-                found = self._guarded.scan_again()
+                paths = self._guarded.scan_again()
             else:
                 changed = self._recover() if self._is_new else Restoration()
                 self._is_new = False
                 changes_by_tools(self.root)
-                found = self._take_snapshot()
+                paths = self._take_snapshot()
             if run.level == "bubblewrap":
-                run.unreadable += self._unreadable(found, run)
-                run.unwritable += self._unwritable(found, run)
+                run.unreadable += self._unreadable(paths, run)
+                run.unwritable += self._unwritable(paths, run)
             self._runs.append(run)
             self._save()
             return changed
@@ -137,13 +137,17 @@ class GuardedRoot:
 
     def _recover(self) -> Restoration:
         """Restore what commands had changed when a bridle was killed here."""
-        found = self._combine([protected_files.recover() for protected_files in self._protected])
+        restoration = self._combine(
+            [protected_files.recover() for protected_files in self._protected]
+        )
         undone = self._guarded.recover()
-        parts = (found.restored, found.lost, undone)
+        parts = (restoration.restored, restoration.lost, undone)
         return Restoration(*(tuple(f"{name} {_KILLED}" for name in part) for part in parts))
 
     def _restore(self, *, is_last: bool) -> Restoration:
-        found = self._combine([protected_files.restore() for protected_files in self._protected])
+        restoration = self._combine(
+            [protected_files.restore() for protected_files in self._protected]
+        )
         is_free = any(run.is_free for run in self._runs)
         if not (is_free and is_last):
             by_tools = changes_by_tools(self.root)
@@ -154,18 +158,18 @@ class GuardedRoot:
                 is_free=is_free,
             )
             undone = tuple(self._guarded.restore(permissions, is_last=is_last))
-            found = found.plus(Restoration(undone=undone))
-        return found.plus(self._repositories.restore())
+            restoration = restoration.plus(Restoration(undone=undone))
+        return restoration.plus(self._repositories.restore())
 
     def _combine(self, parts: list[Restoration]) -> Restoration:
         """Return all together. What is not in the folder itself has its absolute path."""
-        found = parts[0]
+        restoration = parts[0]
         for protected_files, part in zip(self._protected[1:], parts[1:], strict=True):
             names = (
                 tuple(f"{protected_files.root}/{path}" for path in paths) for paths in part[:2]
             )
-            found = found.plus(Restoration(*names))
-        return found
+            restoration = restoration.plus(Restoration(*names))
+        return restoration
 
     def _is_allowed(self, path: str) -> bool:
         return any(run.access.writes(run.gate_path(self.root, path)) for run in self._runs)
@@ -179,19 +183,19 @@ class GuardedRoot:
         That is a content of any commit, if a person allowed that very git command; otherwise, of
         the commits from before the session.
         """
-        found: set[str] = set()
+        paths: set[str] = set()
         for run in self._runs:
-            left = {path: data for path, data in contents.items() if path not in found}
+            left = {path: data for path, data in contents.items() if path not in paths}
             known = {path for path, data in left.items() if has_blob(self.root, path, data)}
             if run.access.git == "any":
-                found |= known
+                paths |= known
             elif run.access.git:
                 left = {path: left[path] for path in known}
                 commits = run.commits.get(self.root, ())
-                found |= committed_paths(self.root, commits, left, roots=run.roots)
-        return found
+                paths |= committed_paths(self.root, commits, left, roots=run.roots)
+        return paths
 
-    def _unreadable(self, found: GuardedPaths, run: Run) -> tuple[str, ...]:
+    def _unreadable(self, guarded: GuardedPaths, run: Run) -> tuple[str, ...]:
         """Return the credentials that bubblewrap hides.
 
         If there are too many, those not changed for the longest time: a command can create any
@@ -199,19 +203,19 @@ class GuardedRoot:
         """
         paths = [
             f"{self.root}/{path}"
-            for path in found.credentials
+            for path in guarded.credentials
             if not run.access.reads(run.gate_path(self.root, path))
         ]
         if len(paths) > _MAX_HIDDEN:
             paths = sorted(paths, key=_change_time)[:_MAX_HIDDEN]
         return tuple(paths)
 
-    def _unwritable(self, found: GuardedPaths, run: Run) -> tuple[str, ...]:
+    def _unwritable(self, guarded: GuardedPaths, run: Run) -> tuple[str, ...]:
         """Return what bubblewrap makes read-only. Nothing for git, which would fail half-way."""
         if run.access.git:
             return ()
         tops = (
-            top for top in found.autorun if not run.access.writes(run.gate_path(self.root, top))
+            top for top in guarded.autorun if not run.access.writes(run.gate_path(self.root, top))
         )
         return tuple(f"{self.root}/{top}" for top in tops)[:_MAX_CLOSED]
 

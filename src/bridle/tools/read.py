@@ -246,7 +246,7 @@ class LineWindow:
             self.number -= 1
 
     def _end_line(self) -> None:
-        """Keep the line that was read, if it is wanted."""
+        """Keep the line that was read, if it is one of those to show."""
         if self.number < self.first or self.is_full:
             return
         line, length = self._beginning, self._length

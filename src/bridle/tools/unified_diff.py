@@ -390,27 +390,27 @@ class _PatchedText:
         return f"{message} Similar lines:\n{similar}" if similar else f"{message} Read it again."
 
 
-def occurrences(lines: Sequence[str], wanted: Sequence[str]) -> Iterator[int]:
-    """Yield every place where `wanted` is in `lines`, in linear time (Knuth, Morris and Pratt)."""
-    borders = _borders(wanted)
+def occurrences(lines: Sequence[str], pattern: Sequence[str]) -> Iterator[int]:
+    """Yield every place where `pattern` is in `lines`, in linear time (Knuth, Morris and Pratt)."""
+    borders = _borders(pattern)
     matched = 0
     for index, line in enumerate(lines):
-        while matched and (matched == len(wanted) or line != wanted[matched]):
+        while matched and (matched == len(pattern) or line != pattern[matched]):
             matched = borders[matched - 1]
-        if line == wanted[matched]:
+        if line == pattern[matched]:
             matched += 1
-        if matched == len(wanted):
+        if matched == len(pattern):
             yield index - matched + 1
 
 
-def _borders(wanted: Sequence[str]) -> list[int]:
+def _borders(pattern: Sequence[str]) -> list[int]:
     """Return for each prefix the length of the longest shorter prefix that it ends with."""
-    borders = [0] * len(wanted)
+    borders = [0] * len(pattern)
     length = 0
-    for index in range(1, len(wanted)):
-        while length and wanted[index] != wanted[length]:
+    for index in range(1, len(pattern)):
+        while length and pattern[index] != pattern[length]:
             length = borders[length - 1]
-        if wanted[index] == wanted[length]:
+        if pattern[index] == pattern[length]:
             length += 1
         borders[index] = length
     return borders

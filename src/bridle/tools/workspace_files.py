@@ -127,10 +127,10 @@ def missing_file_error(files: Files, path: str) -> ToolError:
     return ToolError(f"`{one_line(path, 200)}` does not exist. {hint}")
 
 
-def similar_lines(text: str, wanted: str) -> str:
-    """Return lines that resemble the first line of `wanted`, with their numbers."""
+def similar_lines(text: str, old: str) -> str:
+    """Return lines that resemble the first line of `old`, with their numbers."""
     lines = [line[:_MAX_LINE].rstrip() for line in split_lines(text)]
-    stripped = (line.strip()[:_MAX_LINE] for line in wanted.splitlines())
+    stripped = (line.strip()[:_MAX_LINE] for line in old.splitlines())
     first = next(filter(None, stripped), "")
     numbers = [number for number, line in enumerate(lines, 1) if line.strip() == first and first]
     if not numbers:
@@ -139,10 +139,10 @@ def similar_lines(text: str, wanted: str) -> str:
     return "\n".join(f"{number:>6}\t{lines[number - 1]}" for number in numbers[:5])
 
 
-def _most_similar(wanted: str, lines: Iterable[str]) -> set[str]:
+def _most_similar(text: str, lines: Iterable[str]) -> set[str]:
     """Return the three most similar lines, among those that there is time to compare."""
     matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted)
+    matcher.set_seq2(text)
     until = thread_time() + _SECONDS
     similar: list[tuple[float, str]] = []
     for line in lines:

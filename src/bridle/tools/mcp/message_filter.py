@@ -40,7 +40,7 @@ _MAX_PER_SECOND = 500.0  # messages after that
 _MAX_REQUESTS = 100  # of a server to us at once, and one per second after that
 _BLOCK_LISTS = ("content", "contents", "messages")
 _TOOLS_CHANGED = "notifications/tools/list_changed"
-_UNWANTED = ("notifications/message", "notifications/resources/updated")
+_IGNORED_METHODS = ("notifications/message", "notifications/resources/updated")
 
 Item = SessionMessage | Exception
 
@@ -104,7 +104,7 @@ class FilteredStream:
                 self._on_change()
             if message is None:
                 continue  # not a message; the SDK would only log it
-            if isinstance(message, JSONRPCNotification) and message.method in _UNWANTED:
+            if isinstance(message, JSONRPCNotification) and message.method in _IGNORED_METHODS:
                 continue
             if isinstance(message, JSONRPCResponse):
                 if _has_too_many_blocks(message.result):

@@ -19,19 +19,19 @@ log = logging.getLogger(__name__)
 _MAX_BYTES = 64 * 1024 * 1024
 
 
-class PinnedServer(Struct, frozen=True, omit_defaults=True):
+class PinnedServer(Struct, frozen=True, omit_defaults=True, rename={"requested_tools": "wanted"}):
     """What is remembered of a server.
 
     `identity` is that of its settings; if they change, this does not apply any more. `tools` are
-    the accepted definitions, and valid if `seen` is true. `wanted` are tools that the model has
-    looked for, `mode` is the SDK's connection mode. `files` are for each workspace the files there
-    that its command names, with their content's hash.
+    the accepted definitions, and valid if `seen` is true. `requested_tools` are those that the
+    model has looked for, `mode` is the SDK's connection mode. `files` are for each workspace the
+    files there that its command names, with their content's hash.
     """
 
     server: str
     identity: str
     tools: tuple[ToolDefinition, ...] = ()
-    wanted: tuple[str, ...] = ()
+    requested_tools: tuple[str, ...] = ()
     mode: str = "auto"
     files: dict[str, dict[str, str]] = {}
     seen: bool = True

@@ -35,7 +35,7 @@ _TRIES = 3  # to connect by HTTP
 _RETRY_SECONDS = 0.5  # between the first two of them
 _PAUSE, _MAX_PAUSE = 5.0, 60.0  # seconds without a try after a failure
 _MAX_FOLDERS = 200  # workspaces whose files are remembered
-_MAX_WANTED = 200  # tools
+_MAX_REQUESTED = 200  # tools
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class Server:
         saved = pins.read()
         self.is_known = saved is not None and saved.seen
         self.pinned = {tool.name: tool for tool in saved.tools} if saved else {}
-        self.wanted = list(saved.wanted) if saved else []
+        self.requested_tools = list(saved.requested_tools) if saved else []
         self._mode = saved.mode if saved else "auto"
         self._live: dict[str, ToolDefinition] | None = None  # what it has now, once it was asked
         self._listed_at = 0.0
@@ -290,11 +290,11 @@ class Server:
             definitions.setdefault(definition.name, definition)
         return definitions
 
-    def want(self, names: list[str]) -> None:
+    def add_requested_tools(self, names: list[str]) -> None:
         """Offer these tools from now on, even if there are too many to offer all."""
-        new = [name for name in names if name not in self.wanted]
+        new = [name for name in names if name not in self.requested_tools]
         if new:
-            self.wanted = (self.wanted + new)[-_MAX_WANTED:]
+            self.requested_tools = (self.requested_tools + new)[-_MAX_REQUESTED:]
             self._save()
             self.on_change()
 
@@ -350,7 +350,7 @@ class Server:
             server=self.name,
             identity=self.spec.identity,
             tools=tuple(self.pinned.values()),
-            wanted=tuple(self.wanted),
+            requested_tools=tuple(self.requested_tools),
             mode=self._mode,
             files=dict(list(files.items())[-_MAX_FOLDERS:]),
             seen=self.is_known,

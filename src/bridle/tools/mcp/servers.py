@@ -78,7 +78,7 @@ class Servers:
             return tools
         by_name = {tool.definition.name: tool for tool in tools}
         offered: list[RemoteTool] = []
-        for name in reversed(server.wanted):  # the latest first
+        for name in reversed(server.requested_tools):  # the latest first
             tool = by_name.get(name)
             if tool is not None and _fits([*offered, tool], _MAX_TOOLS, _MAX_CHARACTERS):
                 offered.append(tool)
@@ -200,7 +200,7 @@ class McpTool:
             tools = _best_matches(tools, query)
             for server in servers:
                 if names := [tool.definition.name for tool in tools if tool.server is server]:
-                    server.want(names)
+                    server.add_requested_tools(names)
         offered = {tool.name for tool in self._servers.tools()}
         lines = []
         for tool in tools[:_MAX_LISTED]:
