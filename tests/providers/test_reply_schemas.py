@@ -15,7 +15,7 @@ from bridle.messages import user
 from bridle.protocols.json_schema import can_be_closed
 from bridle.protocols.provider import Provider, Request, RequestConfig
 from bridle.providers.anthropic import Anthropic
-from bridle.providers.encoding_cache import closed, strict
+from bridle.providers.encoding_cache import closed_schema, strict_schema
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
 from bridle.testing import FakeAnthropic, FakeOpenAI, FakeServer
@@ -75,11 +75,11 @@ BY_HAND = {
 def test_the_official_sdk_makes_the_same_schema_for_anthropic(schema: dict[str, Any]) -> None:
     asked = msgspec.json.decode(msgspec.json.encode(schema))
     assert can_be_closed(asked)
-    assert closed(asked) == anthropic.transform_schema(asked)
+    assert closed_schema(asked) == anthropic.transform_schema(asked)
 
 
 def test_a_list_of_types_becomes_a_choice() -> None:
-    assert closed({"type": ["string", "null"], "minLength": 2, "description": "d"}) == {
+    assert closed_schema({"type": ["string", "null"], "minLength": 2, "description": "d"}) == {
         "anyOf": [{"type": "string", "description": "{minLength: 2}"}, {"type": "null"}],
         "description": "d",
     }
@@ -91,11 +91,11 @@ def test_free_keys_tuples_any_value_and_types_that_hold_themselves_cannot_be_clo
 ) -> None:
     schema = to_schema(output)
     assert not can_be_closed(schema)
-    assert strict(schema) is None
+    assert strict_schema(schema) is None
 
 
 def test_a_strict_schema_requires_every_key_and_names_every_type() -> None:
-    found = strict(to_schema(House))
+    found = strict_schema(to_schema(House))
     assert found is not None
     assert found["required"] == ["rooms", "pet", "kind", "built", "note", "spare"]
     assert found["properties"]["kind"] == {

@@ -1,4 +1,4 @@
-"""The pool of connections behind `Wire`: aiohttp's, with its failures told in our own words.
+"""The pool of connections behind `Wire`: aiohttp's, with its failures to_error in our own words.
 
 The only module that imports aiohttp, so it is itself imported when the first request is sent.
 The environment's proxy and certificate settings are looked up once, when the pool is made.
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 #
 # Timers for each request and each chunk would cost as much as reading them. So each request notes
 # when it was sent and since when it waits for bytes, and one timer looks four times within the
-# shortest limit. Knows no sockets: it is told how to stop a request.
+# shortest limit. Knows no sockets: it is to_error how to stop a request.
 
 _LOOKS = 4
 _LONGEST_INTERVAL = 3600.0
@@ -85,7 +85,7 @@ class RequestTimeouts:
         wait = PendingRequest(stop)
         self._running.add(wait)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._interval, self._look)
+            self._timer = asyncio.get_running_loop().call_later(self._interval, self._check_waits)
         return wait
 
     def end(self, wait: PendingRequest) -> None:
@@ -98,7 +98,7 @@ class RequestTimeouts:
             self._timer.cancel()
             self._timer = None
 
-    def _look(self) -> None:
+    def _check_waits(self) -> None:
         self._timer = None
         now = monotonic()
         for wait in list(self._running):
@@ -110,7 +110,7 @@ class RequestTimeouts:
                 wait.stop_late("idle")
         if self._running:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._interval, self._look)
+            self._timer = loop.call_later(self._interval, self._check_waits)
 
 
 _ERROR_LIMIT = 64 * 1024
@@ -193,12 +193,12 @@ class Pool:
             self._patience.end(wait)
             if not wait.late or task.uncancel() > before:  # somebody else's cancel goes on
                 raise
-            raise self._too_late(wait) from None
+            raise self._timeout_error(wait) from None
         except (aiohttp.ClientError, OSError, ValueError) as problem:
             self._patience.end(wait)
-            raise self.told(problem, Unreachable) from _harmless(problem)
+            raise self.to_error(problem, Unreachable) from _safe_cause(problem)
         answer = Answer(self, response, wait)
-        if response.status != 200 or not _streams(response.content_type):
+        if response.status != 200 or not _may_stream(response.content_type):
             raise await self._refusal(answer, response)
         return answer
 
@@ -223,18 +223,18 @@ class Pool:
             return BadStream(said)
         return error_from_status(response.status, body, response.headers, self.host)
 
-    def told(
+    def to_error(
         self, problem: Exception, lost: type[AgentError], wait: PendingRequest | None = None
     ) -> AgentError:
-        """A failure of the connection as a typed error; `lost` is what a broken one means here."""
+        """Return a failed connection as a typed error: `lost` if the connection broke."""
         if wait is not None and wait.late:
-            return self._too_late(wait)
+            return self._timeout_error(wait)
         if isinstance(problem, aiohttp.ServerTimeoutError):
             limit = quantity(self.timeouts.connect, "second")
             return Unreachable(f"{self.host} could not be reached within {limit}")
-        return self._broken(problem, lost)
+        return self._connection_error(problem, lost)
 
-    def _too_late(self, wait: PendingRequest) -> AgentError:
+    def _timeout_error(self, wait: PendingRequest) -> AgentError:
         waits = self.timeouts
         if wait.late == "idle":
             return StreamStalled(f"{self.host} sent nothing for {quantity(waits.idle, 'second')}")
@@ -243,7 +243,7 @@ class Pool:
             hint="Allow a longer total timeout, or ask for less at once.",
         )
 
-    def _broken(self, problem: Exception, lost: type[AgentError]) -> AgentError:
+    def _connection_error(self, problem: Exception, lost: type[AgentError]) -> AgentError:
         if isinstance(problem, ValueError):  # also aiohttp's InvalidURL
             return ConfigError(
                 f"no request can be made to {self.host}",
@@ -258,12 +258,12 @@ class Pool:
         why = getattr(problem, "strerror", None) or "the connection was closed"
         return Unreachable(f"{self.host} could not be reached ({why})")
 
-    def let_go(self, wait: PendingRequest) -> None:
-        """Nobody reads this reply any more."""
+    def forget(self, wait: PendingRequest) -> None:
+        """Stop watching the timeouts of a reply that nobody reads any more."""
         self._patience.end(wait)
 
-    def linger(self, response: aiohttp.ClientResponse) -> None:
-        """Give a reply that said everything a moment to end its body."""
+    def finish_later(self, response: aiohttp.ClientResponse) -> None:
+        """Give a complete reply a moment to end its body, so that its connection can be reused."""
         self._lingering.add(response)
         asyncio.get_running_loop().call_later(_LINGER, self._cut, response)
 
@@ -309,16 +309,16 @@ class Answer:
         try:
             return await self._readany()
         except (aiohttp.ClientError, OSError) as problem:
-            error = self._pool.told(problem, StreamCutShort, wait)
+            error = self._pool.to_error(problem, StreamCutShort, wait)
             error.origin = Origin(request_id=request_id_in(self.headers))
-            raise error from _harmless(problem)
+            raise error from _safe_cause(problem)
         finally:
             wait.since = 0.0
 
     async def close(self, *, whole: bool = False) -> None:
         """Cut the connection, or let a whole reply end its body so that it can be used again."""
         response = self._response
-        self._pool.let_go(self._wait)
+        self._pool.forget(self._wait)
         try:
             if whole and not response.closed:
                 await asyncio.sleep(0)  # the end of the body is most often there already
@@ -327,21 +327,21 @@ class Answer:
             raise
         if whole and not response.closed:
             # aiohttp gives the connection back by itself when the end of the body comes.
-            self._pool.linger(response)
+            self._pool.finish_later(response)
         else:
             response.close()
 
 
-def _harmless(problem: Exception) -> BaseException | None:
-    """As much of the cause as can be shown: aiohttp's own errors hold headers and proxies."""
+def _safe_cause(problem: Exception) -> BaseException | None:
+    """Return the cause if it can be shown: aiohttp's own errors contain headers and proxies."""
     cause = getattr(problem, "os_error", None)
     if isinstance(cause, OSError):
         return cause
     return None if isinstance(problem, aiohttp.ClientError | ValueError) else problem
 
 
-def _streams(content_type: str) -> bool:
-    """Anything but a page or a document: compatible servers are careless with the type."""
+def _may_stream(content_type: str) -> bool:
+    """May it be a stream? Compatible servers are careless with the type."""
     return content_type not in ("text/html", "application/json")
 
 

@@ -43,7 +43,13 @@ from bridle.protocols.provider import (
     Thinks,
     reply_limit,
 )
-from bridle.providers.encoding_cache import EncodedMessage, RequestHead, cache_of, closed, fit_name
+from bridle.providers.encoding_cache import (
+    EncodedMessage,
+    RequestHead,
+    cache_of,
+    closed_schema,
+    fit_name,
+)
 from bridle.providers.http_errors import DecodeErrors, error_from_event
 from bridle.providers.reply_reader import ReplyReader, finish_call, setting_left_out, unknown_event
 from bridle.providers.sse import ServerEvent
@@ -83,7 +89,7 @@ class Anthropic:
         """Ask, and yield what comes."""
         encode = partial(self.encode, request)
         remarks: list[ModelEvent] = []
-        if why := why_not_thinking(request.config, self.info):
+        if why := effort_problem(request.config, self.info):
             remarks.append(setting_left_out("effort", why))
         reader = MessagesReader(self._model, remarks)
         return exchange(self._transport, "/v1/messages", encode, reader)
@@ -126,7 +132,7 @@ _LARGEST = 32768
 
 
 def thinking_fields(config: RequestConfig, thinks: Thinks | None, limit: int) -> dict[str, Any]:
-    """The `thinking` of a request, and `effort` where it is a word of its own."""
+    """Return the `thinking` of a request, and `effort` if the model has it as a field."""
     if not config.effort or thinks == "none":
         return {}
     if config.effort == "none":
@@ -135,12 +141,12 @@ def thinking_fields(config: RequestConfig, thinks: Thinks | None, limit: int) ->
         shown = {"type": "adaptive", "display": "summarized"}
         return {"thinking": shown, "effort": config.effort}
     # The budget is part of the limit: a quarter stays for the words, where that much is left.
-    budget = max(_LEAST, min(_wanted(config.effort), limit * 3 // 4))
+    budget = max(_LEAST, min(_thinking_budget(config.effort), limit * 3 // 4))
     return {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget < limit else {}
 
 
-def why_not_thinking(config: RequestConfig, info: ProviderInfo) -> str:
-    """Why the effort that was asked for cannot be; empty where it can, or none was asked for."""
+def effort_problem(config: RequestConfig, info: ProviderInfo) -> str:
+    """Return why the configured effort cannot be used; empty if it can, or if none is set."""
     if config.effort in ("", "none"):
         return ""
     limit = reply_limit(config, info)
@@ -151,7 +157,7 @@ def why_not_thinking(config: RequestConfig, info: ProviderInfo) -> str:
     return f"{info.model} needs max_tokens over {_LEAST} to think"
 
 
-def _wanted(effort: str) -> int:
+def _thinking_budget(effort: str) -> int:
     return 0 if effort in ("", "none") else _BUDGETS.get(effort, _LARGEST)
 
 
@@ -189,7 +195,7 @@ class MessagesScript:
         thinking = thinking and has_content(message)  # a thought alone is no message
         for part in message.parts:
             if isinstance(part, Thinking):
-                block = self._thought(part) if thinking else None
+                block = self._thinking_block(part) if thinking else None
                 thinks = thinks or block is not None
             else:
                 block = _block(part)
@@ -197,7 +203,7 @@ class MessagesScript:
                 blocks.append(encode(block))
         return EncodedMessage(_OPENINGS[message.role], b",".join(blocks), thinks)
 
-    def _thought(self, part: Thinking) -> dict[str, Any] | None:
+    def _thinking_block(self, part: Thinking) -> dict[str, Any] | None:
         meta = part.meta
         if meta.get("api") != API or meta.get("model") != self._model:
             return None
@@ -286,7 +292,7 @@ def _settings(config: RequestConfig, thinks: Thinks | None, limit: int) -> dict[
     if "effort" in fields:
         output["effort"] = fields.pop("effort")
     if config.output_schema is not None and can_be_closed(config.output_schema):
-        output["format"] = {"type": "json_schema", "schema": closed(config.output_schema)}
+        output["format"] = {"type": "json_schema", "schema": closed_schema(config.output_schema)}
     if output:
         fields["output_config"] = output
     return fields
@@ -387,26 +393,26 @@ class _Usage(Struct, gc=False):
     output_tokens_details: _Details | None = None
 
 
-class _Opened(Struct, gc=False):
+class _StartedMessage(Struct, gc=False):
     model: str = ""
     usage: _Usage | None = None
 
 
 class _MessageStart(_Tagged, tag="message_start"):
-    message: _Opened
+    message: _StartedMessage
 
 
 class _StopDetails(Struct, frozen=True):
     explanation: str | None = None
 
 
-class _Ending(Struct, frozen=True):
+class _MessageEnd(Struct, frozen=True):
     stop_reason: str | None = None
     stop_details: _StopDetails | None = None
 
 
 class _MessageDelta(_Tagged, tag="message_delta"):
-    delta: _Ending = _Ending()
+    delta: _MessageEnd = _MessageEnd()
     usage: _Usage | None = None
 
 
@@ -427,8 +433,8 @@ _decode = msgspec.json.Decoder(
 ).decode
 
 
-class _Open:
-    """A content block that is still growing."""
+class _OpenBlock:
+    """A content block that is not complete yet."""
 
     __slots__ = ("block", "grow", "part", "pieces", "signature", "stopped")
 
@@ -446,9 +452,9 @@ class MessagesReader(ReplyReader):
 
     def __init__(self, model: str, remarks: Sequence[ModelEvent] = ()) -> None:
         super().__init__(model, remarks)
-        self._blocks: dict[int, _Open] = {}
+        self._blocks: dict[int, _OpenBlock] = {}
         self._usage = Usage()
-        self._ending = _Ending()
+        self._ending = _MessageEnd()
 
     def feed(self, events: list[ServerEvent]) -> list[ModelEvent]:
         """What these events say."""
@@ -479,7 +485,7 @@ class MessagesReader(ReplyReader):
         found = self._blocks.get(event.index)
         if found is None:  # a stream that leaves the beginning of a block out
             kind = "thinking" if isinstance(delta, _ThinkingDelta | _SignatureDelta) else "text"
-            found = self._blocks[event.index] = _Open(_Block(kind))
+            found = self._blocks[event.index] = _OpenBlock(_Block(kind))
         if isinstance(delta, _JsonDelta):
             found.grow(delta.partial_json)
             if delta.partial_json and found.block.type == "tool_use":
@@ -498,7 +504,7 @@ class MessagesReader(ReplyReader):
         self._model = event.message.model or self._asked
         self._count(event.message.usage, out)
 
-    def _near_end(self, event: _MessageDelta, data: bytes, out: list[ModelEvent]) -> None:
+    def _update_message(self, event: _MessageDelta, data: bytes, out: list[ModelEvent]) -> None:
         self._ending = event.delta if event.delta.stop_reason else self._ending
         self._count(event.usage, out)
 
@@ -507,7 +513,7 @@ class MessagesReader(ReplyReader):
 
     def _start(self, event: _Start, data: bytes, out: list[ModelEvent]) -> None:
         block = event.content_block
-        self._blocks[event.index] = found = _Open(block)
+        self._blocks[event.index] = found = _OpenBlock(block)
         if block.type == "tool_use":
             out.append(ToolCallStarted(block.id, block.name))
         elif block.type == "text" and block.text:
@@ -524,7 +530,7 @@ class MessagesReader(ReplyReader):
         if found is not None and not found.stopped:
             self._close(found, out)
 
-    def _close(self, found: _Open, out: list[ModelEvent]) -> None:
+    def _close(self, found: _OpenBlock, out: list[ModelEvent]) -> None:
         found.stopped = True
         kind = found.block.type
         if kind == "tool_use":
@@ -532,12 +538,12 @@ class MessagesReader(ReplyReader):
         elif kind == "text":
             found.part = Text("".join(found.pieces))
         elif kind in ("thinking", "redacted_thinking"):
-            found.part = self._thought(found)
+            found.part = self._thinking_block(found)
         elif found.pieces:  # what the vendor's own tool was asked
             told = {"id": found.block.id, "input": "".join(found.pieces)}
             out.append(TraceEvent(kind, told))
 
-    def _thought(self, found: _Open) -> Thinking:
+    def _thinking_block(self, found: _OpenBlock) -> Thinking:
         meta = {"api": API, "model": self._asked}
         if found.block.type == "redacted_thinking":
             return Thinking("", {**meta, "redacted": found.block.data})
@@ -578,21 +584,21 @@ class MessagesReader(ReplyReader):
         detail = self._ending.stop_details
         if detail and detail.explanation:
             word = f"{word}: {detail.explanation}"
-        out.append(self._whole(reason, parts, self._usage, word))
+        out.append(self._completion(reason, parts, self._usage, word))
 
 
 _ADVANCES: dict[type, Callable[[MessagesReader, Any, bytes, list[ModelEvent]], None]] = {
     _Start: MessagesReader._start,
     _Stop: MessagesReader._stop,
     _MessageStart: MessagesReader._begin,
-    _MessageDelta: MessagesReader._near_end,
+    _MessageDelta: MessagesReader._update_message,
     _MessageStop: MessagesReader._complete,
     _Error: MessagesReader._break,
 }
 """Everything but a delta, and a ping, which says nothing."""
 
 
-def _call(found: _Open, out: list[ModelEvent]) -> ToolCall:
+def _call(found: _OpenBlock, out: list[ModelEvent]) -> ToolCall:
     """A call, from its pieces, or from the block itself where it came whole."""
     block = found.block
     text = "".join(found.pieces)

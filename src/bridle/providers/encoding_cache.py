@@ -185,14 +185,14 @@ _NAMES: dict[type, str] = {
 }
 
 
-def closed(schema: Schema) -> Schema:
-    """With all objects closed, and in words what cannot be said otherwise (Anthropic)."""
+def closed_schema(schema: Schema) -> Schema:
+    """Close all objects; what Anthropic's schemas cannot express goes into the description."""
     rest = dict(schema)
-    parts = {name: closed(each) for name, each in (rest.pop("$defs", None) or {}).items()}
+    parts = {name: closed_schema(each) for name, each in (rest.pop("$defs", None) or {}).items()}
     out: Schema = {"$defs": parts} if parts else {}
     if "$ref" in rest:
         return {**out, "$ref": rest["$ref"]}
-    out |= _choices(rest) or _literals(rest) or _typed(rest)
+    out |= _choices(rest) or _literals(rest) or _typed_schema(rest)
     for name in ("description", "title"):
         if name in rest:
             out[name] = rest.pop(name)
@@ -208,17 +208,17 @@ def _choices(rest: Schema) -> Schema:
     kinds = rest.get("type")
     if isinstance(kinds, list | tuple):
         each = {name: rest.pop(name) for name in list(rest) if name not in ("description", "title")}
-        return {"anyOf": [closed(_alone(kind, each)) for kind in kinds]}
+        return {"anyOf": [closed_schema(_single_type(kind, each)) for kind in kinds]}
     found = [(name, rest.pop(name)) for name in ("anyOf", "oneOf", "allOf") if name in rest]
     if not found:
         return {}
     rest.pop("type", None)
     name, schemas = found[0]
-    return {"allOf" if name == "allOf" else "anyOf": [closed(each) for each in schemas]}
+    return {"allOf" if name == "allOf" else "anyOf": [closed_schema(each) for each in schemas]}
 
 
-def _alone(kind: Any, schema: Schema) -> Schema:
-    """One of several types, with what is said of it."""
+def _single_type(kind: Any, schema: Schema) -> Schema:
+    """Return the schema for one of several types."""
     return {"type": kind} if kind == "null" else {**schema, "type": kind}
 
 
@@ -230,18 +230,18 @@ def _literals(rest: Schema) -> Schema:
     return {key: rest.pop(key)}
 
 
-def _typed(rest: Schema) -> Schema:
+def _typed_schema(rest: Schema) -> Schema:
     kind = rest.pop("type")
     out: Schema = {"type": kind}
     if kind == "object":
         keys = rest.pop("properties", {})
-        out["properties"] = {name: closed(each) for name, each in keys.items()}
+        out["properties"] = {name: closed_schema(each) for name, each in keys.items()}
         rest.pop("additionalProperties", None)
         out["additionalProperties"] = False
         if "required" in rest:
             out["required"] = rest.pop("required")
     elif kind == "array":
-        out["items"] = closed(rest.pop("items"))
+        out["items"] = closed_schema(rest.pop("items"))
         if rest.get("minItems") in (0, 1):
             out["minItems"] = rest.pop("minItems")
     elif kind == "string" and rest.get("format") in _FORMATS:
@@ -249,15 +249,15 @@ def _typed(rest: Schema) -> Schema:
     return out
 
 
-def strict(schema: Schema) -> Schema | None:
-    """As OpenAI's strict mode wants it: closed, every key required, every value with its type.
+def strict_schema(schema: Schema) -> Schema | None:
+    """Return it for OpenAI's strict mode: closed, all keys required, all values typed.
 
-    None where that cannot be said.
+    None if it cannot be expressed like that.
     """
     if not can_be_closed(schema):
         return None
-    found = closed(schema)
-    return _complete(found) if not _has(found, "allOf") else None
+    found = closed_schema(schema)
+    return _complete(found) if not _uses_keyword(found, "allOf") else None
 
 
 def _complete(schema: Schema) -> Schema:
@@ -279,8 +279,8 @@ def _complete(schema: Schema) -> Schema:
     return out
 
 
-def _has(value: Any, key: str) -> bool:
-    """Does any schema in it use this keyword? A property of that name counts too: rather safe."""
+def _uses_keyword(value: Any, key: str) -> bool:
+    """Does any schema in it use this keyword? A property of that name counts, to be safe."""
     if isinstance(value, dict):
-        return key in value or any(_has(each, key) for each in value.values())
-    return isinstance(value, list) and any(_has(each, key) for each in value)
+        return key in value or any(_uses_keyword(each, key) for each in value.values())
+    return isinstance(value, list) and any(_uses_keyword(each, key) for each in value)

@@ -91,8 +91,8 @@ def error_from_status(status: int, body: bytes, headers: Headers, host: str) -> 
     known = _PRECISE
     if status == 200:  # a document that reports an error: OpenRouter puts the status inside
         status, known = _inner_status(body) or status, _WORDS
-    kind = next((known[word] for word in words if word in known), None) or _of(status)
-    kind = _or_too_long(kind, message)
+    kind = next((known[word] for word in words if word in known), None) or _error_type(status)
+    kind = _length_error_or(kind, message)
     request_id = request_id_in(headers) or number
     reason = f": {message}" if message else ""
     error = kind(
@@ -151,14 +151,14 @@ def error_from_event(error: Any, request_id: str = "", status: int | None = None
         status = error["code"]  # OpenRouter and llama.cpp put the HTTP status here
     kind = next((_WORDS[word] for word in words if word in _WORDS), None)
     if kind is None:
-        kind = _of(status) if status else ProviderError
-    kind = _or_too_long(kind, message)
+        kind = _error_type(status) if status else ProviderError
+    kind = _length_error_or(kind, message)
     reason = message or "no reason was given"
     origin = Origin(status, words[0] if words else None, request_id or number)
     return kind(f"the model's server reports an error: {reason}", origin=origin)
 
 
-def _of(status: int) -> type[ProviderError]:
+def _error_type(status: int) -> type[ProviderError]:
     if status >= 500:
         return Overloaded
     if 300 <= status < 400:
@@ -166,7 +166,7 @@ def _of(status: int) -> type[ProviderError]:
     return _STATUSES.get(status, RequestRefused)
 
 
-def _or_too_long(kind: type[ProviderError], message: str) -> type[ProviderError]:
+def _length_error_or(kind: type[ProviderError], message: str) -> type[ProviderError]:
     """Return `ContextTooLong` if the request was refused for its length."""
     return ContextTooLong if kind is RequestRefused and _TOO_LONG.search(message) else kind
 
@@ -206,11 +206,11 @@ def _read_error(error: Any) -> tuple[tuple[str, ...], str, str | None]:
     named = (precise, error.get("code"), error.get("type"))
     words = tuple(word for word in named if isinstance(word, str))
     message = _text(error.get("message")) or _text(error.get("detail")) or ""
-    message += _upstream(error.get("metadata"), message)
+    message += _upstream_message(error.get("metadata"), message)
     return words, message[:MESSAGE_LIMIT], _text(error.get("request_id"))
 
 
-def _upstream(metadata: Any, message: str) -> str:
+def _upstream_message(metadata: Any, message: str) -> str:
     """Return what the vendor behind OpenRouter says, as OpenRouter's own message says little."""
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
     said = " ".join(raw.split()) if isinstance(raw, str) else ""
@@ -228,10 +228,10 @@ def retry_after(headers: Headers) -> float | None:
             return max(0.0, float(headers[name]) / unit)
         except (KeyError, ValueError):
             continue
-    return _until(headers.get("retry-after", ""))
+    return _seconds_until(headers.get("retry-after", ""))
 
 
-def _until(date: str) -> float | None:
+def _seconds_until(date: str) -> float | None:
     from datetime import UTC, datetime
     from email.utils import parsedate_to_datetime
 

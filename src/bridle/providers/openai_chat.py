@@ -52,8 +52,8 @@ from bridle.providers.wire import Timeouts, Transport, exchange
 from bridle.usage import Usage
 
 
-class Way(TypedDict, total=False):
-    """How to get there: a transport, or the timeouts of our own."""
+class ConnectionOptions(TypedDict, total=False):
+    """How to connect: with a transport, or with these timeouts of our own."""
 
     transport: Transport | None
     timeouts: Timeouts | None
@@ -73,7 +73,7 @@ class OpenAIChat:
         base_url: str = BASE_URL,
         info: ProviderInfo | None = None,
         calls_in_text: bool | None = None,
-        **way: Unpack[Way],
+        **way: Unpack[ConnectionOptions],
     ) -> None:
         self.info = info or ProviderInfo(API, model, native_schema=True)
         self.calls_in_text = self.info.local if calls_in_text is None else calls_in_text
@@ -81,7 +81,7 @@ class OpenAIChat:
         wire = way.get("transport") or bearer_wire(base_url, api_key, way.get("timeouts"))
         self._transport: Transport = wire
         self._script = ChatScript(model)
-        self._head = RequestHead(partial(head, model, self.info, _ceiling(base_url)))
+        self._head = RequestHead(partial(head, model, self.info, _max_tokens_field(base_url)))
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self._model!r})"
@@ -103,8 +103,8 @@ class OpenAIChat:
         await self._transport.close()
 
 
-def _ceiling(base_url: str) -> str:
-    """OpenAI renamed `max_tokens`; the servers that copied it mostly have not."""
+def _max_tokens_field(base_url: str) -> str:
+    """OpenAI renamed `max_tokens`; most compatible servers did not."""
     host = urlsplit(base_url).hostname or ""
     ours = host == "api.openai.com" or host.endswith(".openai.azure.com")
     return "max_completion_tokens" if ours else "max_tokens"
@@ -325,8 +325,8 @@ class _Chunk(Struct):
 _decode = msgspec.json.Decoder(_Chunk).decode
 
 
-class _Growing:
-    """A call whose arguments are still coming."""
+class _OpenCall:
+    """A call whose arguments are not complete yet."""
 
     __slots__ = ("id", "name", "pieces", "told")
 
@@ -344,8 +344,8 @@ class ChatReader(ReplyReader):
         super().__init__(model)
         self._text: list[str] = []
         self._thoughts: dict[str, list[str]] = {}
-        self._calls: list[_Growing] = []
-        self._places: dict[int, _Growing] = {}
+        self._calls: list[_OpenCall] = []
+        self._places: dict[int, _OpenCall] = {}
         self._watch = TextCalls(tools) if tools else None
         self._index: int | None = None  # of the reply that is read
         self._usage: Usage | None = None
@@ -399,33 +399,33 @@ class ChatReader(ReplyReader):
 
     def _grow(self, delta: _Delta, out: list[ModelEvent]) -> None:
         if thought := delta.reasoning_content:
-            self._think("reasoning_content", thought, out)
+            self._add_thinking("reasoning_content", thought, out)
         elif thought := delta.reasoning:
-            self._think("reasoning", thought, out)
+            self._add_thinking("reasoning", thought, out)
         elif delta.reasoning_details:
-            self._think("", _thoughts(delta.reasoning_details, "text", "summary"), out)
+            self._add_thinking("", _thoughts(delta.reasoning_details, "text", "summary"), out)
         if content := delta.content:
             if isinstance(content, str):
                 text = content
             else:
-                text = _words(content)
-                self._think("", _thoughts(content, "thinking"), out)
-            self._say(text if self._watch is None else self._watch.feed(text), out)
+                text = _joined_text(content)
+                self._add_thinking("", _thoughts(content, "thinking"), out)
+            self._add_text(text if self._watch is None else self._watch.feed(text), out)
         if delta.tool_calls:
             for call in delta.tool_calls:
                 self._call(call, out)
         if delta.refusal:
             self._refused = True
-            self._say(delta.refusal, out)
+            self._add_text(delta.refusal, out)
 
-    def _think(self, field: str, thought: str, out: list[ModelEvent]) -> None:
-        """Some more thinking; without a `field` it is not in a form that goes back."""
+    def _add_thinking(self, field: str, thought: str, out: list[ModelEvent]) -> None:
+        """Add thinking; without a `field` it cannot be sent back."""
         if not thought:
             return
         self._thoughts.setdefault(field, []).append(thought)
         out.append(ThinkingDelta(thought))
 
-    def _say(self, text: str, out: list[ModelEvent]) -> None:
+    def _add_text(self, text: str, out: list[ModelEvent]) -> None:
         if text:
             self._text.append(text)
             out.append(TextDelta(text))
@@ -436,7 +436,7 @@ class ChatReader(ReplyReader):
         place = len(self._calls) - 1 if delta.index is None else delta.index
         found = self._places.get(place)
         if found is None or _is_another(delta, function, found):
-            found = _Growing(delta.id)
+            found = _OpenCall(delta.id)
             self._calls.append(found)
             self._places[len(self._calls) - 1 if delta.index is None else delta.index] = found
         if not found.name and function.name:
@@ -444,26 +444,26 @@ class ChatReader(ReplyReader):
             found.id = delta.id or found.id
             out.append(ToolCallStarted(found.id, found.name))
         if function.arguments:
-            found.pieces.append(_as_text(function.arguments))
+            found.pieces.append(_arguments_text(function.arguments))
         if found.name:
             out += [ToolCallArgsDelta(found.id, text) for text in found.pieces[found.told :]]
             found.told = len(found.pieces)
 
     def _complete(self, out: list[ModelEvent]) -> None:
         self.over = True
-        calls = [call for found in self._calls if (call := _whole(found, out)) is not None]
+        calls = [call for found in self._calls if (call := _complete_call(found, out)) is not None]
         if self._watch is not None:
-            calls += self._watched(self._watch, out)
+            calls += self._finish_text(self._watch, out)
         if self._usage is not None:
             out.append(UsageReported(self._usage, self._model))
         reason = self._reason(bool(calls))
         usage = self._usage or Usage(input_has_cache=True)
-        out.append(self._whole(reason, [*self._spoken(), *calls], usage, self._finish))
+        out.append(self._completion(reason, [*self._message_parts(), *calls], usage, self._finish))
 
-    def _watched(self, watch: TextCalls, out: list[ModelEvent]) -> tuple[ToolCall, ...]:
-        """The end of the text: shown, or the calls that it was, where no other was made."""
+    def _finish_text(self, watch: TextCalls, out: list[ModelEvent]) -> tuple[ToolCall, ...]:
+        """End the text: show it, or return the calls that it contains if there are no others."""
         text, calls = watch.finish(take=not self._calls)
-        self._say(text, out)
+        self._add_text(text, out)
         out += [ToolCallStarted(call.id, call.name) for call in calls]
         out += [ToolCallReady(call) for call in calls]
         return calls
@@ -476,7 +476,7 @@ class ChatReader(ReplyReader):
             return "tool_use" if calls else "complete"
         return reason
 
-    def _spoken(self) -> list[Part]:
+    def _message_parts(self) -> list[Part]:
         meta = {"api": API, "model": self._asked}
         parts: list[Part] = [
             Thinking("".join(pieces), {**meta, "field": field} if field else meta)
@@ -485,23 +485,23 @@ class ChatReader(ReplyReader):
         return [*parts, Text("".join(self._text))] if self._text else parts
 
 
-def _words(parts: list[Any]) -> str:
-    """The text of content that comes as a list of parts."""
+def _joined_text(parts: list[Any]) -> str:
+    """Return the text of content that is a list of parts."""
     found = [part.get("text") for part in parts if isinstance(part, dict)]
     return "".join(text for text in found if isinstance(text, str))
 
 
 def _thoughts(parts: list[Any], *keys: str) -> str:
-    """The thinking of a list of parts, each of which may hold text or a list of texts."""
+    """Return the thinking in a list of parts, each with a text or a list of texts."""
     said: list[str] = []
     for part in parts:
         found = [part.get(key) for key in keys] if isinstance(part, dict) else []
         said += [text for text in found if isinstance(text, str)]
-        said += [_words(inner) for inner in found if isinstance(inner, list)]
+        said += [_joined_text(inner) for inner in found if isinstance(inner, list)]
     return "".join(said)
 
 
-def _is_another(delta: _CallDelta, function: _Function, found: _Growing) -> bool:
+def _is_another(delta: _CallDelta, function: _Function, found: _OpenCall) -> bool:
     """Does this fragment, which has a name, begin another call than the last one in its place?"""
     if not function.name or not found.name:
         return False
@@ -514,12 +514,12 @@ def _is_another(delta: _CallDelta, function: _Function, found: _Growing) -> bool
     return function.name != found.name or (bool(text) and parse_arguments(text) is not None)
 
 
-def _as_text(arguments: Any) -> str:
-    """Arguments are a string; some servers send the object itself."""
+def _arguments_text(arguments: Any) -> str:
+    """Return arguments as JSON text; some servers send the object itself."""
     return arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
 
 
-def _whole(found: _Growing, out: list[ModelEvent]) -> ToolCall | None:
+def _complete_call(found: _OpenCall, out: list[ModelEvent]) -> ToolCall | None:
     text = "".join(found.pieces)
     if not found.name:
         if not text:

@@ -34,7 +34,13 @@ from bridle.messages import (
     has_content,
 )
 from bridle.protocols.provider import ProviderInfo, Request, RequestConfig, known_limit
-from bridle.providers.encoding_cache import EncodedMessage, RequestHead, cache_of, fit_name, strict
+from bridle.providers.encoding_cache import (
+    EncodedMessage,
+    RequestHead,
+    cache_of,
+    fit_name,
+    strict_schema,
+)
 from bridle.providers.http_errors import DecodeErrors, error_from_event
 from bridle.providers.reply_reader import ReplyReader, finish_call, setting_left_out, unknown_event
 from bridle.providers.sse import ServerEvent
@@ -123,15 +129,15 @@ class ResponsesScript:
             if isinstance(part, Text | Image | File):
                 said.append(part)
                 continue
-            item = _item(part) or (self._thought(part) if thinking else None)
+            item = _item(part) or (self._reasoning_item(part) if thinking else None)
             if item is not None:
                 thinks = thinks or isinstance(part, Thinking)
-                items += [*_spoken(message.role, said), item]
+                items += [*_text_items(message.role, said), item]
                 said = []
-        items += _spoken(message.role, said)
+        items += _text_items(message.role, said)
         return EncodedMessage(b"", b",".join(map(encode, items)), thinks)
 
-    def _thought(self, part: Part) -> dict[str, Any] | None:
+    def _reasoning_item(self, part: Part) -> dict[str, Any] | None:
         if not isinstance(part, Thinking):
             return None
         meta = part.meta
@@ -161,8 +167,8 @@ def _item(part: Part) -> dict[str, Any] | None:
     return None
 
 
-def _spoken(role: str, parts: list[Part]) -> list[dict[str, Any]]:
-    """What was said between calls, as at most one item."""
+def _text_items(role: str, parts: list[Part]) -> list[dict[str, Any]]:
+    """Return the text between calls, as at most one item."""
     if role == "assistant":
         text = "".join(part.text for part in parts if isinstance(part, Text))
         return [{"role": "assistant", "content": text}] if text else []
@@ -237,7 +243,7 @@ def reply_schema(schema: dict[str, Any]) -> dict[str, Any] | None:
     """
     if schema.get("type") != "object":
         return None
-    found = strict(schema)
+    found = strict_schema(schema)
     return {"name": "reply", "schema": found or schema, "strict": found is not None}
 
 
@@ -418,14 +424,14 @@ class ResponsesReader(ReplyReader):
             try:
                 event = _decode(data)
             except DecodeErrors:
-                self._puzzle(data, out)
+                self._skip_unknown(data, out)
                 continue
             if type(event) is _Text:
                 text = event.delta
                 self._item(event.output_index).grow(text)
                 out.append(TextDelta(text))
             else:
-                self._advance(event, data, out)
+                self._update(event, data, out)
                 if self.over:
                     break
         return out
@@ -436,13 +442,13 @@ class ResponsesReader(ReplyReader):
             found = self._items[index] = _Open()
         return found
 
-    def _puzzle(self, data: bytes, out: list[ModelEvent]) -> None:
+    def _skip_unknown(self, data: bytes, out: list[ModelEvent]) -> None:
         trace = unknown_event(data)
         if trace.kind not in _SILENT and data != b"[DONE]":
             out.append(trace)
 
-    def _advance(self, event: _Tagged, data: bytes, out: list[ModelEvent]) -> None:
-        """Everything but text."""
+    def _update(self, event: _Tagged, data: bytes, out: list[ModelEvent]) -> None:
+        """Handle every event but text."""
         if isinstance(event, _Summary | _Reasoning | _SummaryPart):
             self._think(event, out)
         elif isinstance(event, _Arguments):
@@ -456,12 +462,12 @@ class ResponsesReader(ReplyReader):
         elif isinstance(event, _Added):
             self._add(event, out)
         elif isinstance(event, _Done):
-            self._settle(event, data, out)
+            self._finish_item(event, data, out)
         else:
             self._turn(event, out)
 
     def _turn(self, event: _Tagged, out: list[ModelEvent]) -> None:
-        """The response as a whole began, or is over."""
+        """Handle the start or the end of the whole response."""
         if isinstance(event, _Error):
             told = event.error or {"code": event.code, "message": event.message}
             self._fail(error_from_event(told, self._request_id))
@@ -497,8 +503,8 @@ class ResponsesReader(ReplyReader):
             found.started = True
             out.append(ToolCallStarted(item.call_id, item.name))
 
-    def _settle(self, event: _Done, data: bytes, out: list[ModelEvent]) -> None:
-        """An item is whole. What its deltas left out is said now."""
+    def _finish_item(self, event: _Done, data: bytes, out: list[ModelEvent]) -> None:
+        """Finish an item, and emit what its deltas left out."""
         item, found = event.item, self._item(event.output_index)
         if item.type == "message":
             said = "".join(piece.text or piece.refusal for piece in item.content or ())
@@ -548,7 +554,7 @@ class ResponsesReader(ReplyReader):
         else:
             calls = any(isinstance(part, ToolCall) for part in parts)
             reason = "tool_use" if calls else "complete"
-        out.append(self._whole(reason, parts, usage, word))
+        out.append(self._completion(reason, parts, usage, word))
 
     def _part(self, found: _Open) -> Part | None:
         """The item's part; text of an item that was never settled counts too."""

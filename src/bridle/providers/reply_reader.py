@@ -119,7 +119,7 @@ class ReplyReader:
     def _fail(self, failure: AgentError) -> None:
         self.over, self.failure = True, failure
 
-    def _whole(
+    def _completion(
         self, reason: StopReason, parts: Sequence[Part], usage: Usage, word: str
     ) -> ResponseCompleted:
         message = Message("assistant", mark_cut_call(parts, reason))

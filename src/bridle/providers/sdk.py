@@ -87,7 +87,7 @@ class SdkTransport:
         try:
             response = await manager.__aenter__()
         except sdk.APIError as problem:
-            raise self._told(problem, str(client.base_url.host)) from None
+            raise self._to_error(problem, str(client.base_url.host)) from None
         except ImportError as problem:
             package = (problem.name or "").partition(".")[0]
             wanted = f"{self._sdk}[bedrock]" if package in ("boto3", "botocore") else package
@@ -111,8 +111,8 @@ class SdkTransport:
             self._made[here] = make(api_key=self._api_key or "none", max_retries=0, **url)
         return self._made[here]
 
-    def _told(self, problem: Any, host: str) -> AgentError:
-        """The SDK's error as ours; it is not kept as the cause, for it holds the headers."""
+    def _to_error(self, problem: Any, host: str) -> AgentError:
+        """Return the SDK's error as ours, without its cause, since it contains the headers."""
         sdk = _import(self._sdk)
         if isinstance(problem, sdk.APIStatusError):
             body = problem.response.content
@@ -170,20 +170,20 @@ class SdkReply:
 
 
 async def _events(response: Any) -> AsyncGenerator[bytes, None]:
-    """The stream as server-sent events, whatever the cloud in between makes of it."""
+    """Return the stream as server-sent events, also if the cloud frames it differently."""
     if response.headers.get("content-type", "").startswith("text/event-stream"):
-        return _filled(response.iter_bytes())
-    return _framed(await response.parse())
+        return _without_empty_chunks(response.iter_bytes())
+    return _as_server_sent_events(await response.parse())
 
 
-async def _filled(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+async def _without_empty_chunks(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     async for chunk in chunks:
         if chunk:  # an empty one would be taken for the end
             yield chunk
 
 
-async def _framed(stream: Any) -> AsyncGenerator[bytes, None]:
-    """Events that the SDK had to take out of another framing, as Bedrock's, framed again."""
+async def _as_server_sent_events(stream: Any) -> AsyncGenerator[bytes, None]:
+    """Frame events again that the SDK took out of another framing, such as Bedrock's."""
     async for event in stream:
         yield b"data: %b\n\n" % event.model_dump_json(exclude_unset=True).encode()
 

@@ -5,7 +5,6 @@ nothing is changed, unless the person asks for it. Blocks.
 """
 
 from collections.abc import Iterable, Sequence
-from difflib import unified_diff
 from itertools import islice
 from typing import Literal
 
@@ -111,6 +110,8 @@ class Plan:
             if "a file" in kinds:
                 return "binary or large: not shown"
             return kinds[0] if step.now.mode else kinds[1]
+        from difflib import unified_diff
+
         name = one_line(as_text(step.path), 500)
         diff = unified_diff(now, then, f"a/{name}", f"b/{name}", lineterm="")
         lines = [neutral(line, keep="\t") for line in islice(diff, _MAX_DIFF + 1)]
@@ -178,6 +179,8 @@ class Plan:
             return f"its mode is {now.mode & 0o7777:o}, and was left {left.mode & 0o7777:o}"
         if left_lines is None or now_lines is None:
             return f"left as {_kind(left)}, and now {_kind(now)}"
+        from difflib import unified_diff
+
         diff = unified_diff(left_lines, now_lines, was, "as it is now", lineterm="", n=2)
         lines = [neutral(line, keep="\t") for line in diff]
         more = [f"… {len(lines) - _SHOWN} more lines"] if len(lines) > _SHOWN else []
