@@ -67,8 +67,9 @@ def flag_table(spec: str) -> dict[str, str]:
     """
     table = {}
     for token in spec.split():
-        cut = min((at for at in (token.find("="), token.find("?")) if at > 0), default=len(token))
-        table[token[:cut]] = token[cut:]
+        marks = [index for index in (token.find("="), token.find("?")) if index > 0]
+        end = min(marks, default=len(token))
+        table[token[:end]] = token[end:]
     return table
 
 
@@ -79,9 +80,9 @@ def operand_kinds(spec: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
     `"text read*"` is one text and then any number of files that are read.
     """
     kinds = spec.split()
-    at = next((i for i, kind in enumerate(kinds) if kind.endswith("*")), len(kinds))
-    repeated = kinds[at][:-1] if at < len(kinds) else ""
-    return tuple(kinds[:at]), repeated, tuple(kinds[at + 1 :])
+    index = next((i for i, kind in enumerate(kinds) if kind.endswith("*")), len(kinds))
+    repeated = kinds[index][:-1] if index < len(kinds) else ""
+    return tuple(kinds[:index]), repeated, tuple(kinds[index + 1 :])
 
 
 class Arg(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -141,10 +142,10 @@ def parse_arguments(
     With `stop`, every word after the first operand is an operand, too.
     """
     arguments = Arguments([], [])
-    at = 0
-    while at < len(args):
-        arg = args[at]
-        at += 1
+    index = 0
+    while index < len(args):
+        arg = args[index]
+        index += 1
         text = arg.text
         if len(text) < 2 or text[0] != "-":
             arguments.operands.append(arg)
@@ -153,10 +154,10 @@ def parse_arguments(
         elif text == "--" and not single_dash:
             break
         elif single_dash or text[1] == "-":
-            at += _parse_long_flag(arg, args[at : at + 2], table, arguments)
+            index += _parse_long_flag(arg, args[index : index + 2], table, arguments)
         else:
-            at += _parse_short_flags(arg, args[at : at + 1], table, arguments)
-    arguments.operands.extend(args[at:])
+            index += _parse_short_flags(arg, args[index : index + 1], table, arguments)
+    arguments.operands.extend(args[index:])
     return arguments
 
 
@@ -193,14 +194,14 @@ def _parse_short_flags(
     A flag that takes a value takes the rest of the bundle, or the next word.
     """
     text = arg.text
-    for at in range(1, len(text)):
-        name = "-" + text[at]
+    for index in range(1, len(text)):
+        name = "-" + text[index]
         kind = table.get(name)
-        left = text[at + 1 :]
+        left = text[index + 1 :]
         if kind is None:
-            if not (text[at:].isdigit() and "-#" in table):
+            if not (text[index:].isdigit() and "-#" in table):
                 arguments.unknown_flag = arguments.unknown_flag or (
-                    name if at == 1 and not left else text
+                    name if index == 1 and not left else text
                 )
             return 0
         if not kind:

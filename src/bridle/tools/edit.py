@@ -150,7 +150,9 @@ def _edited_text(
         old, new = _with_line_ends_of(text, replacement)
         count = text.count(old)
         if count == 0 or (count > 1 and not replacement.everywhere):
-            problem = _not_unique(name, text, old, count) if count else _not_found(name, text, old)
+            problem = (
+                _ambiguity(name, text, old, count) if count else _missing_text(name, text, old)
+            )
             if len(replacements) > 1:
                 prefix = _number_prefix(number, len(replacements))
                 problem = f"{prefix}{problem}\nNothing was changed."
@@ -170,7 +172,7 @@ def _with_line_ends_of(text: str, replacement: Replacement) -> tuple[str, str]:
     return old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
 
 
-def _not_found(name: str, text: str, old: str) -> str:
+def _missing_text(name: str, text: str, old: str) -> str:
     similar = similar_lines(text, old)
     if not similar:
         return f"`old` is not in `{name}`, nor anything similar. Read it again."
@@ -180,7 +182,7 @@ def _not_found(name: str, text: str, old: str) -> str:
     )
 
 
-def _not_unique(name: str, text: str, old: str, count: int) -> str:
+def _ambiguity(name: str, text: str, old: str, count: int) -> str:
     lines: list[str] = []
     index = -1
     while len(lines) < _MAX_PLACES and (index := text.find(old, index + 1)) >= 0:

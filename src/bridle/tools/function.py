@@ -242,10 +242,10 @@ def _is_context(hint: Any) -> bool:
 def _check_parameter(
     function: Callable[..., Any], parameter: _Parameter, hints: dict[str, Any]
 ) -> None:
-    where = f"Parameter `{parameter.name}` of {_name(function)}"
+    label = f"Parameter `{parameter.name}` of {_name(function)}"
     if parameter.kind in (_Parameter.VAR_POSITIONAL, _Parameter.VAR_KEYWORD):
         raise ConfigError(
-            f"{where} takes any number of values, which cannot be described to a model.",
+            f"{label} takes any number of values, which cannot be described to a model.",
             hint="Name each parameter, or take one of type list[…] or dict[str, …].",
         )
     if parameter.name not in hints and parameter.name in ("self", "cls"):
@@ -255,11 +255,11 @@ def _check_parameter(
         )
     if parameter.name not in hints:
         raise ConfigError(
-            f"{where} has no annotation.", hint=f"Give its type: `{parameter.name}: str`."
+            f"{label} has no annotation.", hint=f"Give its type: `{parameter.name}: str`."
         )
     if _is_context(hints[parameter.name]):
         raise ConfigError(
-            f"{where} is a ToolContext, but not the first.", hint="Make it the first parameter."
+            f"{label} is a ToolContext, but not the first.", hint="Make it the first parameter."
         )
 
 
@@ -354,7 +354,7 @@ def _schema(function: Callable[..., Any], struct: type[Struct]) -> dict[str, Any
 
 def _split_docstring(text: str) -> tuple[str, dict[str, str]]:
     """Return the docstring without its Args section, and that section by parameter."""
-    kept: list[str] = []
+    description_lines: list[str] = []
     entries: dict[str, str] = {}
     is_in_section, indent, name = False, -1, ""
     for line in text.splitlines():
@@ -364,7 +364,7 @@ def _split_docstring(text: str) -> tuple[str, dict[str, str]]:
         elif is_in_section and line.strip() and not line.startswith((" ", "\t")):
             is_in_section = False
         if not is_in_section:
-            kept.append(line)
+            description_lines.append(line)
         elif not section and line.strip():
             depth = len(line) - len(line.lstrip())
             indent = depth if indent < 0 else indent
@@ -372,7 +372,7 @@ def _split_docstring(text: str) -> tuple[str, dict[str, str]]:
             name = entry[1] if entry else name
             description = entry[2] if entry else line.strip()
             entries[name] = f"{entries[name]} {description}" if name in entries else description
-    return "\n".join(kept).strip(), entries
+    return "\n".join(description_lines).strip(), entries
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -139,7 +139,7 @@ class _Search:
                 break
             name = one_line(path, 1000)
             shown = matches[: self._limit - len(lines)]
-            lines += [f"{name}:{number}:{_cut(line)}" for number, line in shown]
+            lines += [f"{name}:{number}:{_shorten_line(line)}" for number, line in shown]
             files += 1
         if sum(map(len, self._matches.values())) > self._limit:
             notes.append(f"only the first {self._limit}; narrow the search, or raise `limit`")
@@ -370,7 +370,7 @@ def _sort_key(path: str) -> list[tuple[bool, str]]:
     return [*((True, folder) for folder in folders), (False, name)]
 
 
-def _cut(line: str) -> str:
+def _shorten_line(line: str) -> str:
     line = line.rstrip("\r\n")
     return line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]} [… long line]"
 

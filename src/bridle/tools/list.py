@@ -74,7 +74,7 @@ class _Listing:
         rules = IgnoreRules(folder, self._read_gitignore(folder), above)
         prefix = f"{folder}/" if folder else ""
 
-        def is_wanted(entry: Entry) -> bool:
+        def is_listed(entry: Entry) -> bool:
             if entry.name == ".git":
                 return False
             if self._with_ignored:
@@ -83,7 +83,7 @@ class _Listing:
 
         limit = _MAX_LINES if level == 0 else _MAX_IN_FOLDER
         try:
-            entries, count = first_entries(self._files, folder or ".", limit, is_wanted)
+            entries, count = first_entries(self._files, folder or ".", limit, is_listed)
         except ToolError:  # it is gone, or we may not read it
             self._add_line(level, "(cannot be read)")
             return

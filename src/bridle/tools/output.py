@@ -41,7 +41,7 @@ class BoundedOutput:
         self._say = say
         self._keep = keep
         self._limit = limit
-        self._said = 0
+        self._shown_size = 0
         self._head: list[str] = []
         self._head_room = limit * 2 // 3
         self._tail: deque[str] = deque()
@@ -59,9 +59,9 @@ class BoundedOutput:
         """Add text."""
         if self._keep is not None:
             self._keep(text)
-        room = self._limit - self._said
+        room = self._limit - self._shown_size
         if text and room >= 0:
-            self._said += len(text)
+            self._shown_size += len(text)
             is_complete = len(text) <= room
             self._say(text if is_complete else f"{text[:room]}\n[… more output, not shown here]\n")
         head, rest = text[: self._head_room], text[self._head_room :]
@@ -146,11 +146,11 @@ class OutputFile:
             self._room -= len(data)
             if self._room < 0:
                 self._file.write(b"\n[... the rest was not kept]\n")
-                self._cut()
+                self._stop_writing()
         except OSError:
-            self._cut()  # a full disk does not end a command
+            self._stop_writing()  # a full disk does not end a command
 
-    def _cut(self) -> None:
+    def _stop_writing(self) -> None:
         self._is_closed = self.is_cut = True
         self._pending.clear()
 

@@ -61,10 +61,10 @@ class Read:
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Read it, in a thread: the file may be large or far away."""
         window = LineWindow(int(arguments.get("offset", 1)), int(arguments.get("limit", _LINES)))
-        return await in_thread(_read, context, arguments["path"], window)
+        return await in_thread(_read_path, context, arguments["path"], window)
 
 
-def _read(context: ToolContext[Any], path: str, window: "LineWindow") -> ToolResult:
+def _read_path(context: ToolContext[Any], path: str, window: "LineWindow") -> ToolResult:
     files = context.workspace
     status = file_status(files, path)
     if status is None:
@@ -120,7 +120,7 @@ class _FileReader:
         if media := media_type_of(head):
             return self._picture(head, media)
         if self._size <= MAX_COMPARED:
-            data = head + self._read(MAX_COMPARED + 1 - len(head))
+            data = head + self._read_up_to(MAX_COMPARED + 1 - len(head))
             if len(data) <= MAX_COMPARED:
                 self.state = content_state(data)
                 text, encoding = decode(self._path, data)
@@ -134,7 +134,7 @@ class _FileReader:
         return self._lines(window, self._decode_pieces(head), is_whole=False)
 
     def _picture(self, head: bytes, media: str) -> ToolResult:
-        data = head + self._read(MOST_PICTURE_BYTES + 1 - len(head))
+        data = head + self._read_up_to(MOST_PICTURE_BYTES + 1 - len(head))
         path = one_line(self._path, 200)
         if len(data) > MOST_PICTURE_BYTES:
             raise ToolError(f"`{path}` is a picture of {self._size:,} bytes: too large to be shown")
@@ -143,7 +143,7 @@ class _FileReader:
         picture = Image(media, base64.b64encode(data).decode())
         return ToolResult(True, summary, {"path": self._path, "media": media}, media=(picture,))
 
-    def _read(self, limit: int) -> bytes:
+    def _read_up_to(self, limit: int) -> bytes:
         """Read up to `limit` bytes without reserving the memory for all of them."""
         chunks: list[bytes] = []
         while limit > 0 and (chunk := self._file.read(min(limit, 1 << 20))):

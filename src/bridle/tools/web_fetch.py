@@ -230,7 +230,7 @@ class WebFetch:
             async with asyncio.timeout(seconds):
                 page = await self._fetch(url)
         except TimeoutError as error:
-            raise ToolError(f"{_shown(url)} did not answer within {seconds:g} s.") from error
+            raise ToolError(f"{_display_url(url)} did not answer within {seconds:g} s.") from error
         return await in_thread(_result, page, int(arguments.get("offset", 0)))
 
     def _check_host(self, url: Url) -> None:
@@ -249,7 +249,7 @@ class WebFetch:
             url = parse_url(page)
             self._check_host(url)
         raise ToolError(
-            f"It redirects more than {_MAX_REDIRECTS} times; the last was {_shown(url)}."
+            f"It redirects more than {_MAX_REDIRECTS} times; the last was {_display_url(url)}."
         )
 
     async def _request(self, url: Url) -> "_Page | str":
@@ -269,7 +269,7 @@ class WebFetch:
             if isinstance(error, TimeoutError):
                 raise
             reason = one_line(getattr(error, "strerror", None) or str(error) or "no answer", 200)
-            raise ToolError(f"{_shown(url)} could not be fetched: {reason}.") from error
+            raise ToolError(f"{_display_url(url)} could not be fetched: {reason}.") from error
 
     async def _public_addresses(self, url: Url) -> list[str]:
         """Return the IP addresses of the host. Raise `ToolError` unless all are public."""
@@ -285,7 +285,7 @@ class WebFetch:
         return addresses
 
 
-def _shown(url: Url) -> str:
+def _display_url(url: Url) -> str:
     return f"`{one_line(str(url), 200)}`"
 
 
@@ -435,14 +435,14 @@ _TAG_NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]{0,20})(?=[\s/>])")
 _HREF = re.compile(r"""\shref\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 _MAX_ATTRIBUTES = 1000  # characters of a tag that are searched for a link
 _MAX_LINK = 500
-_MOST_CPU_SECONDS = 2.0  # of this thread's CPU time, for one page
+_MAX_CPU_SECONDS = 2.0  # of this thread's CPU time, for one page
 _TIMEOUT_NOTE = "\n[the rest of the page takes too long to read]"
 
 
 def html_to_text(html: str, base_url: str = "") -> str:
     """Return the text of a page. Links follow their words, joined with `base_url`."""
     builder = _TextBuilder(base_url)
-    until = thread_time() + _MOST_CPU_SECONDS
+    until = thread_time() + _MAX_CPU_SECONDS
     for count, token in enumerate(_tokens(html)):
         builder.add(token)
         if count % 1000 == 999 and thread_time() > until:
@@ -470,9 +470,9 @@ def _tokens(html: str) -> Iterator[_Token]:
         position = start
         if html.startswith(("<!", "<?"), position):
             end = "-->" if html.startswith("<!--", position) else ">"
-            position = _after(html, end, position)
+            position = _index_after(html, end, position)
         elif match := _TAG_NAME.match(html, position):
-            position = _after(html, ">", position)
+            position = _index_after(html, ">", position)
             name, is_end = match[1].lower(), match[0][1] == "/"
             attributes = html[match.end(1) : min(position, match.end(1) + _MAX_ATTRIBUTES)]
             yield _Token(name, attributes, is_end)
@@ -484,7 +484,7 @@ def _tokens(html: str) -> Iterator[_Token]:
             position += 1
 
 
-def _after(html: str, end: str, position: int) -> int:
+def _index_after(html: str, end: str, position: int) -> int:
     """Return the position after the next `end`, or the end of the page."""
     index = html.find(end, position)
     return len(html) if index < 0 else index + len(end)

@@ -61,7 +61,7 @@ def first_entries(
     """
     total = 0
 
-    def counted(handle: int) -> Iterator[Entry]:
+    def count_entries(handle: int) -> Iterator[Entry]:
         nonlocal total
         for entry in islice(_entries(handle), MAX_ENTRIES + 1):
             if keep(entry):
@@ -69,7 +69,7 @@ def first_entries(
                 yield entry
 
     with _folder_handle(files, path) as handle:
-        entries = nsmallest(count, counted(handle))
+        entries = nsmallest(count, count_entries(handle))
         return [entry._replace(size=_size(handle, entry)) for entry in entries], total
 
 

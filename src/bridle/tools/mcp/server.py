@@ -101,7 +101,7 @@ class Server:
         progress = Progress(context)
 
         async def call_once() -> Any:
-            async with self._connected(context.ask) as connection:
+            async with self._open_connection(context.ask) as connection:
                 self._check_definition(definition)
                 answer = connection.client.call_tool(
                     definition.name, arguments, progress_callback=progress.report
@@ -134,7 +134,7 @@ class Server:
 
     async def ask(self, request: "Callable[[Connection], Awaitable[T]]", ask: Any = None) -> T:
         """Send a request other than a call, within the server's time limit. Raise `ToolError`."""
-        async with self._connected(ask) as connection:
+        async with self._open_connection(ask) as connection:
             try:
                 async with asyncio.timeout(self.spec.timeout):
                     return await self._answer(connection, request(connection))
@@ -142,7 +142,7 @@ class Server:
                 raise self._no_answer() from None
 
     @asynccontextmanager
-    async def _connected(self, ask: Any) -> "AsyncIterator[Connection]":
+    async def _open_connection(self, ask: Any) -> "AsyncIterator[Connection]":
         """Yield a connection; meanwhile the server may ask the person through `ask`."""
         connection = await self.connect()
         connection.askers.append(ask)

@@ -90,8 +90,8 @@ class Jobs:
         self, make: Callable[[str], Job], work: Callable[[Job], Coroutine[Any, Any, None]]
     ) -> Job:
         """Make a job with a new name and run `work` for it. Raise `ToolError` if there are many."""
-        if len(self.running) >= MAX_RUNNING:
-            names = ", ".join(job.name for job in self.running)
+        if len(self.running_jobs) >= MAX_RUNNING:
+            names = ", ".join(job.name for job in self.running_jobs)
             raise ToolError(
                 f"Not started: {MAX_RUNNING} jobs are running ({names}). Stop one first."
             )
@@ -105,7 +105,7 @@ class Jobs:
         return job
 
     @property
-    def running(self) -> list[Job]:
+    def running_jobs(self) -> list[Job]:
         return [job for job in self._jobs.values() if job.is_running]
 
     def get(self, name: str) -> Job | None:

@@ -129,7 +129,7 @@ class ShellState:
     @property
     def is_at_work(self) -> bool:
         """Whether a job is running."""
-        return bool(self.jobs.running)
+        return bool(self.jobs.running_jobs)
 
     async def close(self) -> None:
         """Stop the jobs, and remove what was kept about guarded files."""
