@@ -1,22 +1,22 @@
-"""A seccomp filter: system calls that a confined command may not make. Pure; gives bytes.
+"""A seccomp filter: the system calls that a confined command may not make. Pure; returns bytes.
 
-They are refused with EPERM, as if a right was missing, so that programs say it in their own words.
-Refused are ways around a sandbox (looking into other processes, mounts, name spaces, io_uring,
-file handles), keys of the kernel, and what only an administrator does. Of sockets only some
-families can be made; a pair of connected ones (`socketpair`) always can. A program for another
-machine than this one (32 bit) is refused everything: its calls have other numbers.
+They fail with EPERM, as if a right were missing, which programs report in their own words. Refused
+are ways around a sandbox (access to other processes, mounts, namespaces, io_uring, file handles),
+keys of the kernel, and what only an administrator does. Only sockets of some families can be
+created; a pair of connected ones (`socketpair`) always can. A program for another architecture (32
+bit) may not make any call: its calls have other numbers.
 
-Files get no setuid bit, however it would be set: whoever runs such a file becomes its owner. Where
-a command shares the processes of this machine they get no setgid bit either; in a space of its own
-that stays possible, because folders inherit the bit and programs copy it. A filter sees the mode,
-and not the path. `openat2`, whose mode it does not see, counts as a call that does not exist.
+No file can get the setuid bit: whoever runs such a file acts as its owner. If a command shares the
+processes of this machine, no file can get the setgid bit either; in a namespace of its own that is
+possible, because folders inherit the bit and programs copy it. A filter sees the mode, and not the
+path. `openat2`, whose mode it does not see, fails as if it did not exist.
 
-A command that shares the processes of this machine (under Landlock, which says nothing of all this)
-is refused more. It sets limits and priorities of itself only, by the number 0: a limit of somebody
-else's can kill them. It has no shared memory, semaphores and queues of System V, nor queues of
-POSIX: they lie beside the file system, and others read them. PostgreSQL and fakeroot need those and
-do not run there. And it sets no extended attributes, which count as not supported: `cp -a` and
-`tar` shrug at that, and go on.
+A command that shares the processes of this machine (under Landlock, which does not cover any of
+this) may do less. It can set limits and priorities only of itself, by the number 0: a limit can
+kill another process. It has no shared memory, semaphores and queues of System V, nor queues of
+POSIX: they are outside of the file system, and other programs read them. PostgreSQL and fakeroot
+need them and do not work. And it cannot set extended attributes, which fail as not supported: `cp
+-a` and `tar` ignore that.
 """
 
 import os
@@ -26,23 +26,27 @@ from collections.abc import Sequence
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 LOCAL = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)  # in a network of its own
-OPEN = (AF_INET, AF_INET6, AF_NETLINK)  # in everybody's: none that other programs here listen on
+OPEN = (
+    AF_INET,
+    AF_INET6,
+    AF_NETLINK,
+)  # in the network of this machine: none that other programs here listen on
 
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _EPERM, _ENOSYS, _ENOTSUP = 1, 38, 95
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16  # where they lie in `struct seccomp_data`
+_NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16  # offsets in `struct seccomp_data`
 _NEW_USER = 0x10000000  # CLONE_NEWUSER
-_TYPING = (0x5412, 0x541C)  # ioctls that put words into somebody's terminal
+_TERMINAL_INPUT = (0x5412, 0x541C)  # ioctls that write input into a terminal
 
-# the number that the kernel has for a machine, and what calls are there by
+# the number that the kernel has for an architecture, and its column in the tables
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 _CLONE, _CLONE3, _SOCKET, _IOCTL = (56, 220), (435, 435), (41, 198), (16, 29)
 _TRUNCATE = (76, 45)
 _SETUID, _SETGID = 0o4000, 0o2000
-_MAKES_FILE = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE: only with one of them a mode counts
+_CREATES_FILE = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE: only with one of them a mode counts
 _OPENAT2 = (437, 437)
-# calls that set the mode of a file, and the argument that has it; None: not on this machine
+# calls that set the mode of a file, and the argument that has it; None: not on this architecture
 _MODES: dict[str, tuple[tuple[int | None, int | None], int]] = {
     "chmod": ((90, None), 1),
     "fchmod": ((91, 52), 1),
@@ -52,7 +56,7 @@ _MODES: dict[str, tuple[tuple[int | None, int | None], int]] = {
     "mknod": ((133, None), 1),
     "mknodat": ((259, 33), 2),
 }
-# calls that may make a file: which arguments have the flags and the mode
+# calls that may create a file: which arguments have the flags and the mode
 _OPENS: dict[str, tuple[tuple[int | None, int | None], int, int]] = {
     "open": ((2, None), 1, 2),
     "openat": ((257, 56), 2, 3),
@@ -104,8 +108,8 @@ _REFUSED: dict[str, tuple[int, int]] = {
     "setdomainname": (171, 162),
     "syslog": (103, 116),
 }
-# where processes are shared: calls on what lies beside the file system
-_SHARING: dict[str, tuple[int, int]] = {
+# if processes are shared: calls on what is outside of the file system
+_IPC: dict[str, tuple[int, int]] = {
     "shmget": (29, 194),
     "shmat": (30, 196),
     "shmctl": (31, 195),
@@ -121,7 +125,7 @@ _SHARING: dict[str, tuple[int, int]] = {
     "mq_unlink": (241, 181),
     "process_mrelease": (448, 448),
 }
-_MARKING: dict[str, tuple[int, int]] = {
+_ATTRIBUTES: dict[str, tuple[int, int]] = {
     "setxattr": (188, 5),
     "lsetxattr": (189, 6),
     "fsetxattr": (190, 7),
@@ -131,8 +135,8 @@ _MARKING: dict[str, tuple[int, int]] = {
     "setxattrat": (463, 463),
     "removexattrat": (466, 466),
 }
-# calls on a process, and which argument says on whose: 0 is whoever calls
-_ON_SOMEBODY: dict[str, tuple[tuple[int, int], int]] = {
+# calls on a process, and the argument that names it: 0 is the caller itself
+_ON_PROCESS: dict[str, tuple[tuple[int, int], int]] = {
     "prlimit64": ((302, 261), 0),
     "sched_setaffinity": ((203, 122), 0),
     "sched_setscheduler": ((144, 119), 0),
@@ -143,11 +147,11 @@ _ON_SOMEBODY: dict[str, tuple[tuple[int, int], int]] = {
     "setpriority": ((141, 140), 1),
     "ioprio_set": ((251, 30), 1),
 }
-_ON_EVERYBODY = (((141, 140), 2), ((251, 30), 3))  # the first argument: all of the user's
+_ON_ALL_PROCESSES = (((141, 140), 2), ((251, 30), 3))  # the first argument: all of the user's
 
 
 def machine() -> tuple[int, int] | None:
-    """This machine, where its calls are known: its number, and its column in the tables."""
+    """Return the number and the column of this architecture, or None if its calls are not known."""
     if sys.platform != "linux" or sys.maxsize < 2**32:
         return None
     return _MACHINES.get(os.uname().machine)
@@ -156,46 +160,46 @@ def machine() -> tuple[int, int] | None:
 def compile_filter(
     families: Sequence[int], *, truncates: bool = True, shared: bool = False
 ) -> bytes:
-    """The filter for this machine, which lets sockets of those families be made and no other.
+    """Return the filter for this machine, with which only sockets of those families can be created.
 
-    Without `truncates` a file cannot be cut by its name: for a Landlock that does not know of it.
-    `shared`: the command lives among the processes of this machine, not in a space of its own.
+    Without `truncates`, files cannot be truncated by name, for a Landlock that does not handle it.
+    `shared`: the command shares the processes of this machine, and has no namespace of its own.
     """
-    found = machine()
-    if found is None:
+    known = machine()
+    if known is None:
         return b""
-    number, column = found
+    number, column = known
     lines = [_line(_LOAD, _MACHINE), *_unless(_EQUAL, number), _line(_LOAD, _NUMBER)]
-    if column == 0:  # the same machine with other numbers (x32)
+    if column == 0:  # the same architecture with other numbers (x32)
         lines += _refuse_if(_AT_LEAST, 0x40000000)
     refused = [pair[column] for pair in _REFUSED.values()]
     refused += () if truncates else (_TRUNCATE[column],)
     for call in refused:
         lines += _refuse_if(_EQUAL, call)
-    lines += _sharing(column) if shared else []
-    lines += _plain_modes(column, _SETUID | _SETGID if shared else _SETUID)
-    # its flags lie where no filter can look; without it the C library takes `clone`
+    lines += _shared_lines(column) if shared else []
+    lines += _mode_lines(column, _SETUID | _SETGID if shared else _SETUID)
+    # a filter cannot see its flags; without it the C library uses `clone`
     lines += _refuse_if(_EQUAL, _CLONE3[column], _ENOSYS)
     lines += _within(_CLONE[column], 0, _refuse_if(_HAS_BITS, _NEW_USER))
-    typing = [line for one in _TYPING for line in _refuse_if(_EQUAL, one)]
-    lines += _within(_IOCTL[column], 1, typing)
-    lines += _within(_SOCKET[column], 0, _only(families))
+    terminal_input = [line for request in _TERMINAL_INPUT for line in _refuse_if(_EQUAL, request)]
+    lines += _within(_IOCTL[column], 1, terminal_input)
+    lines += _within(_SOCKET[column], 0, _allow_only(families))
     return b"".join([*lines, _line(_RETURN, _ALLOW)])
 
 
-def _sharing(column: int) -> list[bytes]:
-    """What reaches others who share the processes of this machine."""
-    lines = [line for pair in _SHARING.values() for line in _refuse_if(_EQUAL, pair[column])]
-    for pair in _MARKING.values():
+def _shared_lines(column: int) -> list[bytes]:
+    """Refuse what reaches other processes of this machine."""
+    lines = [line for pair in _IPC.values() for line in _refuse_if(_EQUAL, pair[column])]
+    for pair in _ATTRIBUTES.values():
         lines += _refuse_if(_EQUAL, pair[column], _ENOTSUP)
-    for pair, argument in _ON_SOMEBODY.values():
+    for pair, argument in _ON_PROCESS.values():
         lines += _within(pair[column], argument, _unless(_EQUAL, 0))
-    for pair, everybody in _ON_EVERYBODY:
-        lines += _within(pair[column], 0, _refuse_if(_EQUAL, everybody))
+    for pair, which in _ON_ALL_PROCESSES:
+        lines += _within(pair[column], 0, _refuse_if(_EQUAL, which))
     return lines
 
 
-def _plain_modes(column: int, bits: int) -> list[bytes]:
+def _mode_lines(column: int, bits: int) -> list[bytes]:
     """Refuse modes with any of these bits."""
     lines = _refuse_if(_EQUAL, _OPENAT2[column], _ENOSYS)
     for calls, argument in _MODES.values():
@@ -204,7 +208,7 @@ def _plain_modes(column: int, bits: int) -> list[bytes]:
     for calls, flags, argument in _OPENS.values():
         if (call := calls[column]) is not None:
             mode = [_line(_LOAD, _ARGUMENTS + 8 * argument), *_refuse_if(_HAS_BITS, bits)]
-            lines += _within(call, flags, [_line(_HAS_BITS, _MAKES_FILE, 0, len(mode)), *mode])
+            lines += _within(call, flags, [_line(_HAS_BITS, _CREATES_FILE, 0, len(mode)), *mode])
     return lines
 
 
@@ -221,13 +225,13 @@ def _unless(test: int, value: int) -> list[bytes]:
 
 
 def _within(call: int, argument: int, lines: list[bytes]) -> list[bytes]:
-    """For one call: its argument is looked at; after that the number is there again."""
+    """Test an argument of one call, and load the number of the call again after that."""
     inner = [_line(_LOAD, _ARGUMENTS + 8 * argument), *lines, _line(_LOAD, _NUMBER)]
     return [_line(_EQUAL, call, 0, len(inner)), *inner]
 
 
-def _only(families: Sequence[int]) -> list[bytes]:
-    """Refuse any but these: from each of them it goes to behind the refusal."""
+def _allow_only(families: Sequence[int]) -> list[bytes]:
+    """Refuse all but these families: each of them jumps over the refusal."""
     lines = [
         _line(_EQUAL, family, len(families) - place, 0) for place, family in enumerate(families)
     ]

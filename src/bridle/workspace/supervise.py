@@ -1,17 +1,16 @@
-"""Stands over one command: confines it, waits for it, and leaves nobody behind. A script.
+"""Supervises one command: confines it, waits for it, and ends all that it has started. A script.
 
-Run by its file with a bare interpreter (no site, no environment), so it imports next to nothing
-and knows nothing of bridle. Everything that the command starts stays below this process, also a
-daemon with a session of its own: it is the one that orphans are given to. When the command has
-ended, or when the lifeline says so, all of them are ended, and then this process, in the way in
-which the command did.
+It is run as a file by a bare interpreter (no site, no environment), so it imports next to nothing
+and no module of bridle. Everything that the command starts is a descendant of this process, also a
+daemon with a session of its own, because this process adopts orphans. When the command has ended,
+or when the lifeline says so, it ends all of them, and then itself, as the command ended.
 
-The lifeline is a pipe whose other end bridle holds: `T` asks everybody to end, and its end, also
-that of a bridle that was killed, kills everybody.
+The lifeline is a pipe whose other end bridle holds. A `T` asks all processes to end. If the pipe is
+closed, also because bridle was killed, all processes are killed.
 
-Who is asked to end gets TERM and may clean up, with one exception: a shell. When the program that
-it waits for ends, a shell would go on to the next command of its line. So all processes are stopped
-first, shells stay stopped (or are killed), and only then the others get TERM and go on.
+A process that is asked to end gets TERM and may clean up, except a shell: if the program that it
+waits for ends, a shell continues with the next command of its line. So all processes are stopped
+first, shells stay stopped (or are killed), and only then do the others get TERM and continue.
 """
 
 import marshal
@@ -31,14 +30,17 @@ from ctypes import (
 )
 
 _TERM, _KILL, _STOP, _CONT = 15, 9, 19, 18
-_DRAIN, _GRACE = 200, 500  # milliseconds for those who stay behind: by themselves, and after TERM
+_DRAIN, _GRACE = (
+    200,
+    500,
+)  # milliseconds for what the command leaves behind: by itself, and after TERM
 _STEP = 5
-_USUAL, _IGNORE = 0, 1
+_DEFAULT, _IGNORE = 0, 1
 _IGNORED_BY_PYTHON = (13, 25)  # PIPE, XFSZ
 _ASKED_TO_END = (1, 2, 15)  # HUP, INT, TERM: it ends when the command has
-_ROUNDS = 400  # of killing, for those who multiply meanwhile
-_STOP_ROUNDS = 30  # of stopping everybody; one round takes some milliseconds
-_GLANCE = 20  # milliseconds between two looks at who is left after they were asked to end
+_ROUNDS = 400  # of killing, for processes that start others meanwhile
+_STOP_ROUNDS = 30  # of stopping all; one round takes some milliseconds
+_POLL = 20  # milliseconds between two looks at what is left after it was asked to end
 _STOPPED = b"Tt"  # states of a process in /proc
 _UNKNOWN = 0  # the group of a process whose entry in /proc cannot be read
 _MANY_PROGRAMS = ("busybox", "toybox")  # one file that is a shell or another program, by its name
@@ -67,44 +69,44 @@ def _prctl(option: int, *values: int) -> int:
     return int(_libc().prctl(option, *padded))
 
 
-def _take(numbers: tuple[int, ...], how: int) -> None:
-    """How signals are taken from here on. The module `signal` would take 4 ms to import."""
+def _set_handler(numbers: tuple[int, ...], handler: int) -> None:
+    """Set how signals are handled. The module `signal` would take 4 ms to import."""
     libc = _libc()
     for number in numbers:
-        libc.signal(number, c_void_p(how))
+        libc.signal(number, c_void_p(handler))
 
 
 def _confine(attributes: bytes, rules: list[tuple[str, int]]) -> None:
-    """Landlock: from here on only what the rules give."""
+    """Landlock: from here on, allow only what the rules say."""
     libc = _libc()
     size = c_size_t(len(attributes))
     handle = _checked(libc.syscall(_CREATE, attributes, size, c_uint32(0)))
     for path, access in rules:
         try:
-            place = os.open(path, _PATH_ONLY)
+            entry = os.open(path, _PATH_ONLY)
         except OSError:
-            continue  # gone since: nothing to give
-        if os.fstat(place).st_mode & 0o170000 != 0o040000:
+            continue  # it is gone
+        if os.fstat(entry).st_mode & 0o170000 != 0o040000:
             access &= _OF_FILES
-        rule = access.to_bytes(8, sys.byteorder) + place.to_bytes(4, sys.byteorder)
+        rule = access.to_bytes(8, sys.byteorder) + entry.to_bytes(4, sys.byteorder)
         _checked(libc.syscall(_ADD_RULE, handle, 1, rule, c_uint32(0)))
-        os.close(place)
+        os.close(entry)
     _checked(libc.syscall(_RESTRICT, handle, c_uint32(0)))
     os.close(handle)
 
 
 def _filter(program: bytes) -> None:
-    """Seccomp: the calls that are refused."""
-    held = create_string_buffer(program, len(program))
+    """Seccomp: from here on, refuse the calls of the filter."""
+    buffer = create_string_buffer(program, len(program))
     count = (len(program) // 8).to_bytes(8, sys.byteorder)
-    whole = create_string_buffer(count + addressof(held).to_bytes(8, sys.byteorder), 16)
+    whole = create_string_buffer(count + addressof(buffer).to_bytes(8, sys.byteorder), 16)
     _checked(_prctl(_SECCOMP, 2, addressof(whole)))
 
 
-def _begin(spec: dict[str, object], argv: list[str], above: int) -> None:
-    """In the child: become the command."""
+def _run_command(spec: dict[str, object], argv: list[str], above: int) -> None:
+    """Become the command, in the child process."""
     os.setsid()
-    _take(_IGNORED_BY_PYTHON, _USUAL)
+    _set_handler(_IGNORED_BY_PYTHON, _DEFAULT)
     if sys.platform == "linux":
         _prctl(_PDEATHSIG, _KILL)
         if os.getppid() != above:
@@ -113,21 +115,21 @@ def _begin(spec: dict[str, object], argv: list[str], above: int) -> None:
     if isinstance(attributes, bytes) and isinstance(rules, list) and isinstance(program, bytes):
         if os.geteuid() == 0:
             for number in set(range(_CAPABILITIES)).difference(_KEPT):
-                _prctl(_DROP, number)  # one that does not exist is refused: so be it
+                _prctl(_DROP, number)  # one that does not exist fails, which does not matter
         _checked(_prctl(_NO_NEW_PRIVS, 1))
         _confine(attributes, rules)
         _filter(program)
     os.execv(argv[0], argv)
 
 
-def _below(processes: int) -> dict[int, tuple[bytes, int]]:
-    """Everybody who descends from this process, and is not dead yet: their state and group.
+def _descendants(processes: int) -> dict[int, tuple[bytes, int]]:
+    """Return all living descendants of this process, with their state and group.
 
-    Parents come before their children: a shell that learns that its child was stopped or killed may
-    go on before it is itself.
+    Parents come before their children: a shell that learns that its child was stopped or killed
+    could continue before it is stopped itself.
 
-    `processes` is a handle on /proc. Where no file can be opened any more (a limit was set on this
-    process), those who are right below it: who they leave behind is right below it next time.
+    `processes` is a handle of /proc. If no file can be opened any more (a limit was set on this
+    process), only its children are returned: their orphans are its children next time.
     """
     parents: dict[int, int] = {}
     states: dict[int, tuple[bytes, int]] = {}
@@ -143,12 +145,12 @@ def _below(processes: int) -> dict[int, tuple[bytes, int]]:
         if fields and fields[0] not in b"ZX":
             parents[number] = int(fields[1])
             states[number] = (fields[0], int(fields[2]))
-    found: dict[int, tuple[bytes, int]] = {}
-    wanted = {os.getpid()}
-    while wanted:
-        wanted = {pid for pid, parent in parents.items() if parent in wanted}
-        found |= {pid: states[pid] for pid in wanted}
-    return found
+    descendants: dict[int, tuple[bytes, int]] = {}
+    level = {os.getpid()}
+    while level:
+        level = {pid for pid, parent in parents.items() if parent in level}
+        descendants |= {pid: states[pid] for pid in level}
+    return descendants
 
 
 def is_shell(pid: int, shells: tuple[str, ...]) -> bool:
@@ -165,7 +167,7 @@ def is_shell(pid: int, shells: tuple[str, ...]) -> bool:
 
 
 def _numbers(processes: int) -> list[int]:
-    """The numbers of all processes."""
+    """Return the numbers of all processes."""
     try:
         return [int(name) for name in os.listdir(processes) if name.isdigit()]
     except OSError:
@@ -173,9 +175,9 @@ def _numbers(processes: int) -> list[int]:
 
 
 def _numbers_without_files(processes: int) -> list[int]:
-    """The same where no handle can be had any more: `os.listdir` needs another."""
+    """Do the same if no file can be opened any more: `os.listdir` opens one."""
     libc = _libc()
-    found: list[int] = []
+    numbers: list[int] = []
     buffer = create_string_buffer(1 << 15)
     os.lseek(processes, 0, os.SEEK_SET)
     while (size := libc.getdents64(processes, buffer, c_size_t(len(buffer)))) > 0:
@@ -183,9 +185,9 @@ def _numbers_without_files(processes: int) -> list[int]:
         while at < size:
             length = int.from_bytes(data[at + 16 : at + 18], sys.byteorder)
             name = data[at + 19 : at + length].partition(b"\0")[0]
-            found += [int(name)] if name.isdigit() else []
+            numbers += [int(name)] if name.isdigit() else []
             at += length
-    return found
+    return numbers
 
 
 def _read(handle: int) -> bytes:
@@ -205,9 +207,9 @@ def _is_child(pid: int) -> bool:
     return True
 
 
-def _tell(number: int, leader: int, processes: int) -> None:
-    """Signal everybody; elsewhere than on Linux, the group of the command."""
-    for pid in _below(processes) if processes >= 0 else (-leader,):
+def _signal_all(number: int, leader: int, processes: int) -> None:
+    """Signal all descendants; on systems other than Linux, the group of the command."""
+    for pid in _descendants(processes) if processes >= 0 else (-leader,):
         _signal(pid, number)
 
 
@@ -215,11 +217,11 @@ def _signal(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except OSError:
-        return  # it is gone, or somebody else's
+        return  # it is gone, or belongs to another user
 
 
-class _Watch:
-    """The command, and those who came after it."""
+class _Supervision:
+    """The command, and all processes that it has started."""
 
     def __init__(self, leader: int, lifeline: int, processes: int, shells: tuple[str, ...]) -> None:
         self.leader = leader
@@ -240,19 +242,19 @@ class _Watch:
             except OSError:
                 self._handle = -1
 
-    def look(self, milliseconds: int | None) -> bool:
-        """Wait for something to happen, or so long. Is anybody left?"""
+    def wait(self, milliseconds: int | None) -> bool:
+        """Wait for an event, at most so long. Return whether any process is left."""
         if milliseconds is None and self._handle < 0:
             milliseconds = 20
-        for handle in self._wait(milliseconds):
+        for handle in self._ready_handles(milliseconds):
             if handle == self._lifeline:
-                self._listen()
+                self._read_lifeline()
             else:
                 self._poll.unregister(handle)
         return self._reap()
 
-    def _wait(self, milliseconds: int | None) -> list[int]:
-        """The handles that something came from. Nobody with a limit of no files can poll."""
+    def _ready_handles(self, milliseconds: int | None) -> list[int]:
+        """Return the handles that are ready. With a limit of no open files, polling fails."""
         try:
             return [handle for handle, _ in self._poll.poll(milliseconds)]
         except OSError:
@@ -260,28 +262,28 @@ class _Watch:
             os.set_blocking(self._lifeline, False)
             return [] if self.is_cut else [self._lifeline]
 
-    def _listen(self) -> None:
+    def _read_lifeline(self) -> None:
         try:
-            said = os.read(self._lifeline, 1)
+            byte = os.read(self._lifeline, 1)
         except BlockingIOError:
             return
-        if said:
+        if byte:
             self.ask_to_end()
         else:
             self._poll.unregister(self._lifeline)
             self.is_cut = True
 
-    def tell(self, number: int) -> None:
-        """Signal everybody."""
-        _tell(number, self.leader, self._processes)
+    def signal(self, number: int) -> None:
+        """Send a signal to all."""
+        _signal_all(number, self.leader, self._processes)
 
     def ask_to_end(self) -> None:
-        """Send TERM to everybody but shells, which run nothing from here on."""
+        """Send TERM to all but shells, which run nothing from here on."""
         self.is_asked = True
-        if self._processes < 0:  # not Linux: of the shells only the command's own is known
+        if self._processes < 0:  # not Linux: only the command's own shell is known
             _signal(self.leader, _STOP)
             self._stopped_shells.add(self.leader)
-            self.tell(_TERM)
+            self.signal(_TERM)
             return
         others = []
         for pid, (_, group) in self._stop_all().items():
@@ -290,30 +292,30 @@ class _Watch:
             elif group in (self.leader, _UNKNOWN):
                 _signal(pid, _STOP)
                 self._stopped_shells.add(pid)
-            else:  # stopped in a group that loses its parent, it would be continued by the kernel
+            else:  # if its group loses its parent, the kernel would continue it
                 _signal(pid, _KILL)
         for number in (_TERM, _CONT):
             for pid in others:
                 _signal(pid, number)
 
     def _stop_all(self) -> dict[int, tuple[bytes, int]]:
-        """Stop everybody, also those who are started meanwhile: who they are."""
-        found: dict[int, tuple[bytes, int]] = {}
+        """Stop all, also those that are started meanwhile, and return them."""
+        processes: dict[int, tuple[bytes, int]] = {}
         for _ in range(_STOP_ROUNDS):
-            before, found = found, _below(self._processes)
-            running = [pid for pid, (state, _) in found.items() if state not in _STOPPED]
-            if not running and found.keys() <= before.keys():
+            before, processes = processes, _descendants(self._processes)
+            running = [pid for pid, (state, _) in processes.items() if state not in _STOPPED]
+            if not running and processes.keys() <= before.keys():
                 break
             for pid in running:
                 _signal(pid, _STOP)
             time.sleep(0.001)
-        return found
+        return processes
 
     def has_work(self) -> bool:
-        """Is there anybody left but stopped shells, who were asked to end?"""
+        """After `ask_to_end`: is any process left but stopped shells?"""
         if self._processes < 0:
             return True
-        return not _below(self._processes).keys() <= self._stopped_shells
+        return not _descendants(self._processes).keys() <= self._stopped_shells
 
     def _reap(self) -> bool:
         while True:
@@ -326,51 +328,53 @@ class _Watch:
             if pid == self.leader:
                 self.status = status
 
-    def last(self, milliseconds: int) -> bool:
-        """Is somebody left after so long?"""
+    def wait_all(self, milliseconds: int) -> bool:
+        """Wait for all to end, at most so long. Return whether any process is left."""
         for _ in range(0, milliseconds, _STEP):
-            if not self.look(_STEP):
+            if not self.wait(_STEP):
                 return False
             if self.is_cut:
                 return True
         return True
 
 
-def _follow(watch: _Watch) -> None:
-    """Until nobody is left."""
-    left = watch.look(0)
-    while left and watch.status is None and not watch.is_cut and not watch.is_asked:
-        left = watch.look(None)
-    if left and not watch.is_cut and not watch.is_asked:
-        left = watch.last(_DRAIN)
-    if left and not watch.is_cut and not watch.is_asked:
-        watch.ask_to_end()
+def _supervise(supervision: _Supervision) -> None:
+    """Return when no process is left."""
+    left = supervision.wait(0)
+    while (
+        left and supervision.status is None and not supervision.is_cut and not supervision.is_asked
+    ):
+        left = supervision.wait(None)
+    if left and not supervision.is_cut and not supervision.is_asked:
+        left = supervision.wait_all(_DRAIN)
+    if left and not supervision.is_cut and not supervision.is_asked:
+        supervision.ask_to_end()
     waited = 0  # since the command has ended; before that, bridle says how long
-    while left and not watch.is_cut and waited < _GRACE and watch.has_work():
-        left = watch.look(_GLANCE)
-        waited += _GLANCE if watch.status is not None else 0
+    while left and not supervision.is_cut and waited < _GRACE and supervision.has_work():
+        left = supervision.wait(_POLL)
+        waited += _POLL if supervision.status is not None else 0
     for _ in range(_ROUNDS if left else 0):
-        watch.tell(_STOP)  # who stands still does not multiply
-        watch.tell(_KILL)
-        if not watch.last(_STEP * 4):
+        supervision.signal(_STOP)  # a stopped process starts no others
+        supervision.signal(_KILL)
+        if not supervision.wait_all(_STEP * 4):
             return
 
 
 def _end_as(status: int | None) -> None:
-    """End in the way in which the command did."""
+    """End as the command did."""
     if status is None:
         os._exit(1)
     number = os.waitstatus_to_exitcode(status)
     if number < 0:
         if sys.platform == "linux":
             _prctl(_DUMPABLE, 0)  # the command has left a core file, if there is to be one
-        _take((-number,), _USUAL)
+        _set_handler((-number,), _DEFAULT)
         os.kill(os.getpid(), -number)
     os._exit(number if number >= 0 else 128 - number)
 
 
-def _hold_only(*handles: int) -> None:
-    """What is for the command is not held open here."""
+def _close_all_but(*handles: int) -> None:
+    """Close all handles but these: others are for the command."""
     first = 3
     for handle in sorted(handles):
         os.closerange(first, max(handle, first))
@@ -384,24 +388,24 @@ def main() -> None:
     above = os.getpid()
     if sys.platform == "linux":
         _prctl(_SUBREAPER, 1)
-    quiet = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     processes = os.open("/proc", _FOLDER) if sys.platform == "linux" else -1
     leader = os.fork()
     if leader == 0:
         try:
             os.close(spec["lifeline"])
-            _begin(spec, sys.argv[2:], above)
+            _run_command(spec, sys.argv[2:], above)
         except BaseException as error:
             os.write(2, f"bridle: the command was not started: {error}\n".encode())
         os._exit(126)
-    _take(_ASKED_TO_END, _IGNORE)
+    _set_handler(_ASKED_TO_END, _IGNORE)
     for handle in (0, 1, 2):
-        os.dup2(quiet, handle)
-    _hold_only(lifeline := spec["lifeline"], processes)
-    _follow(watch := _Watch(leader, lifeline, processes, spec["shells"]))
+        os.dup2(null, handle)
+    _close_all_but(lifeline := spec["lifeline"], processes)
+    _supervise(supervision := _Supervision(leader, lifeline, processes, spec["shells"]))
     if sys.platform != "linux":
-        watch.tell(_KILL)  # orphans were not given to this process
-    _end_as(watch.status)
+        supervision.signal(_KILL)  # orphans were not given to this process
+    _end_as(supervision.status)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-r"""Text from elsewhere, made safe to look at, and cut to a size. Pure; every face and tool uses it.
+r"""Text from elsewhere, made safe to show, and shortened. Pure; used by every interface and tool.
 
-`neutral` makes visible what a terminal, a page or a reader would obey or not see: control
+`neutral` makes visible what a terminal or a page would obey or a reader would not see: control
 characters and escape sequences, carriage returns, bidi controls, zero-width and tag characters,
 variation selectors, lone surrogates, line and paragraph separators. Each becomes an escape such as
-`\x1b` or `\u202e`; the rest stays as it is, in any language.
+`\x1b` or `\u202e`; all other text stays as it is, in any language.
 
-Three invisible things belong to honest text and are kept where they do their work, one at a time:
-a joiner between two emoji or inside Arabic and Indic words, a variation selector right after an
-emoji or an ideograph, a Mongolian selector after a Mongolian letter. Anywhere else they are shown.
-Flags written in tag characters (Wales, Scotland) are shown as escapes: tags carry hidden text.
+Three kinds of invisible characters are part of ordinary text, and stay, one at a time, where they
+belong: a joiner between two emoji or inside Arabic and Indic words, a variation selector right
+after an emoji or an ideograph, a Mongolian selector after a Mongolian letter. Anywhere else they
+are shown. Flags in tag characters (Wales, Scotland) become escapes: tags can carry hidden text.
 """
 
 import re
@@ -20,7 +20,7 @@ _JOINING = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u109f\u1780-\u17b3\u1
 _JOINING += "\u1820-\u18aa\u1b00-\u1bff\ua800-\uabff\ufb50-\ufdcf\ufdf0-\ufdff"
 _IDEOGRAPHS = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
-# Invisible, or obeyed by whoever shows the text. Ranges, for a character class.
+# Invisible characters, and those that a terminal obeys. Ranges, for a character class.
 _HIDDEN = (
     "\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0"
@@ -28,7 +28,7 @@ _HIDDEN = (
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 
-_HONEST = (
+_ALLOWED = (
     rf"(?<=[{_EMOJI}])\u200d(?=[{_EMOJI}])"
     rf"|(?<=[{_EMOJI}]\ufe0f)\u200d(?=[{_EMOJI}])"
     rf"|(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
@@ -40,30 +40,30 @@ _HONEST = (
 
 
 @cache
-def _honest() -> re.Pattern[str]:
-    """Compiled when the first suspect of a longer text is met: most programs never meet one."""
-    return re.compile(_HONEST)
+def _allowed_pattern() -> re.Pattern[str]:
+    """Return where invisible characters may stay. Compiled when the first one is found."""
+    return re.compile(_ALLOWED)
 
 
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 @lru_cache(maxsize=32)
-def _pattern(keep: str, ascii_only: bool) -> re.Pattern[str]:
-    """What is suspect in ASCII, or in any text: that takes 5 ms, so not before it is needed."""
+def _hidden_pattern(keep: str, ascii_only: bool) -> re.Pattern[str]:
+    """Return what to escape, in ASCII or in any text: that takes 5 ms, so only if needed."""
     controls = "".join(f"\\x{code:02x}" for code in range(0x20) if chr(code) not in keep)
     return re.compile(f"[{controls}\\x7f]" if ascii_only else f"[{controls}{_HIDDEN}]")
 
 
 def neutral(text: str, *, keep: str = "\n\t") -> str:
-    """The text with everything invisible or obeyed written out. Idempotent."""
-    return _pattern(keep, text.isascii()).sub(_written, text)
+    """Return the text with invisible and control characters as escapes. Idempotent."""
+    return _hidden_pattern(keep, text.isascii()).sub(_escape, text)
 
 
-def _written(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     character = match[0]
     code = ord(character)
-    if code > 0xFF and _honest().match(match.string, match.start()):
+    if code > 0xFF and _allowed_pattern().match(match.string, match.start()):
         return character
     if character in _SHORT:
         return _SHORT[character]
@@ -73,18 +73,18 @@ def _written(match: re.Match[str]) -> str:
 
 
 def visible_json(text: str) -> str:
-    """JSON with everything invisible or obeyed as JSON's own escapes: the values stay the same."""
-    return _pattern("\n", text.isascii()).sub(_escaped, text)
+    """Return JSON in which invisible and control characters are JSON escapes: the same values."""
+    return _hidden_pattern("\n", text.isascii()).sub(_json_escape, text)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _json_escape(match: re.Match[str]) -> str:
     units = match[0].encode("utf-16-be", "surrogatepass").hex(" ", 2).split()
     return "".join(f"\\u{unit}" for unit in units)
 
 
 def one_line(text: str, limit: int = 80) -> str:
-    """The text as one line of at most so many characters, for lists and titles."""
-    rough = text[: 8 * limit + 1024]  # enough of it, however long it is
+    """Return the text as one line of at most so many characters, for lists and titles."""
+    rough = text[: 8 * limit + 1024]  # enough, however long the text is
     line = neutral(" ".join(rough.split()), keep="")
     if len(line) <= limit and len(rough) == len(text):
         return line
@@ -92,7 +92,7 @@ def one_line(text: str, limit: int = 80) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Beginning and end of a long text, and between them a line that says how much is missing."""
+    """Return beginning and end of a long text, with a line between that says what is left out."""
     if len(text) <= limit:
         return text
     room = limit - len(_gap(len(text), text.count("\n")))
@@ -108,15 +108,15 @@ def _gap(characters: int, lines: int) -> str:
 
 
 def _line_end(text: str, at: int) -> int:
-    """A place at or a little before, where a line ends, if there is one."""
-    found = text.rfind("\n", at - at // 8, at + 1)
-    return at if found < 0 else found
+    """Return where a line ends a little before a position, or the position."""
+    end = text.rfind("\n", at - at // 8, at + 1)
+    return at if end < 0 else end
 
 
 def _line_start(text: str, at: int) -> int:
-    """A place at or a little after, where a line starts, if there is one."""
-    found = text.find("\n", at - 1, at + (len(text) - at) // 8)
-    return at if found < 0 else found + 1
+    """Return where a line starts a little after a position, or the position."""
+    end = text.find("\n", at - 1, at + (len(text) - at) // 8)
+    return at if end < 0 else end + 1
 
 
 def quantity(number: float, noun: str, plural: str = "", *, shown: str = "") -> str:
@@ -131,7 +131,7 @@ def quantity(number: float, noun: str, plural: str = "", *, shown: str = "") -> 
 
 
 def size_of(count: float) -> str:
-    """Bytes, as a person says it."""
+    """Return a number of bytes with its unit, rounded."""
     for unit in ("bytes", "KB", "MB"):
         if count < 1000:
             return (
@@ -145,16 +145,16 @@ _CACHES = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypot
 
 
 def is_cache(path: str) -> bool:
-    """Is this a file or folder that a tool keeps for itself, and makes again when it is gone?"""
+    """Is it a cache of a tool, which creates it again if it is missing?"""
     return not _CACHES.isdisjoint(path.split("/")) or path.endswith(".pyc")
 
 
 def flat(text: str) -> str:
-    """The text on one line: line ends and tabs become spaces, control characters show."""
+    """Return the text on one line, with control characters as escapes."""
     return neutral(" ".join(text.split()))
 
 
-# What a picture is, by its first bytes and not by its name. Pure.
+# The type of an image, by its first bytes and not by its name.
 
 MOST_PICTURE_BYTES = 3_500_000  # what every vendor takes once it is base64
 
@@ -167,7 +167,7 @@ _MAGIC = (
 
 
 def media_type_of(data: bytes) -> str:
-    """What the first bytes say; empty for what no model takes."""
+    """Return the media type, or empty for what no model takes."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((media for magic, media in _MAGIC if data.startswith(magic)), "")
