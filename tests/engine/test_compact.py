@@ -121,7 +121,7 @@ def test_where_nobody_can_write_the_old_part_is_dropped_with_a_note():
     ("answer", "why"),
     [
         (Reply(error=Fault(message="no luck")), "no luck"),
-        (Reply(text=" \n"), "says nothing"),
+        (Reply(text=" \n"), "has no text"),
         (Reply(text="I will not", stop_reason="refusal"), "refusal"),
         (Reply(calls=(), parts=(), cut=True), "cut short"),
     ],

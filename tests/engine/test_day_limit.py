@@ -33,7 +33,7 @@ def test_what_one_session_holds_or_has_used_another_cannot_use(tmp_path):
         log.append(UsageReported(Usage(1500, 100), "m", 0.002))
         await first.settle(log.settled)
         assert await waiting is config  # a whole reply
-        with pytest.raises(BudgetReached, match="1,600 are used and 1,100 set aside"):
+        with pytest.raises(BudgetReached, match="1,600 are used and 1,100 reserved"):
             await first.reserve(config, 700)
         await second.settle(log.settled)
         await log.close()

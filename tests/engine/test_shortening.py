@@ -51,8 +51,8 @@ def test_old_outputs_are_cut_first_and_the_newest_steps_are_left_alone():
     assert found.kept[0] == said(
         "go",
         "m0",
-        Text("[A picture was left out here to save room: image/png]"),
-        Text("[A file was left out here to save room: a.txt]"),
+        Text("[A picture was left out here to save space: image/png]"),
+        Text("[A file was left out here to save space: a.txt]"),
     )
     text = found.kept[2].tool_results[0].text
     assert (text[:3], text[-3:], "characters (0 lines) are left out here" in text) == (

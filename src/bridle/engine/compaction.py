@@ -1,8 +1,8 @@
 """Keeps a conversation within the model's context window.
 
-Before each request: does it still fit? If not, the conversation is shortened: old outputs are cut,
-then old steps are replaced by a summary, which a model writes if it can. A `Compacted` event says
-what the conversation is from here on; the original stays in the log. It happens at most once a
+If the conversation does not fit before a request, it is shortened: old outputs are cut, then old
+steps are replaced by a summary, which a model writes if there is one. A `Compacted` event records
+what the conversation is from here on; the original stays in the log. This happens at most once a
 step, and only if it helps.
 """
 
@@ -38,25 +38,34 @@ _MIN_SCALE, _MAX_SCALE = 0.25, 2.0  # of the vendors' tokens to our estimate
 class TokenCounter:
     """Counts the tokens of one growing conversation.
 
-    It takes the vendor's last count and estimates what is new since. Each message is estimated
-    once; only a conversation that was replaced is estimated from its beginning.
+    It adds an estimate of what is new to the vendor's last count. Each message is estimated once;
+    only a conversation that was replaced is estimated from its beginning.
     """
 
-    __slots__ = ("_counted", "_guess", "_known", "_read", "_sent", "_shelf", "scale", "sure")
+    __slots__ = (
+        "_counted",
+        "_guess",
+        "_history_identity",
+        "_known",
+        "_read",
+        "_sent",
+        "is_confirmed",
+        "scale",
+    )
 
     def __init__(self, read: int = 0) -> None:
         self.scale = 1.0  # the vendor's tokens for each one that we estimate
-        self.sure = False  # has a vendor confirmed the scale?
+        self.is_confirmed = False  # has a vendor confirmed the scale?
         self._read = read  # the vendor's own count of the newest request
         self._sent = 0  # our estimate of that request
         self._guess = 0  # our estimate of everything so far
         self._known = 0  # messages in that estimate
         self._counted = False  # is `_read` about this conversation?
-        self._shelf: object = None
+        self._history_identity: object = None
 
     def measure(self, history: Transcript, overhead: int) -> int:
-        """Return about how many tokens a request with this conversation takes."""
-        if history.encoding_caches is not self._shelf or len(history) < self._known:
+        """Return an estimate of the tokens of a request with this conversation."""
+        if history.encoding_caches is not self._history_identity or len(history) < self._known:
             self._start(history, overhead)
         self._guess += sum(estimate(message) for message in history[self._known :])
         self._known = len(history)
@@ -69,17 +78,17 @@ class TokenCounter:
         if read <= 0 or not self._guess:
             return
         self._read, self._sent, self._counted = read, self._guess, True
-        self.sure = True
+        self.is_confirmed = True
         self.scale = min(_MAX_SCALE, max(_MIN_SCALE, read / self._guess))
 
     def _start(self, history: Transcript, overhead: int) -> None:
         self._guess, self._known, self._counted = overhead, 0, False
-        if self._shelf is None and self._read:
+        if self._history_identity is None and self._read:
             self._recall(history, overhead)
-        self._shelf = history.encoding_caches
+        self._history_identity = history.encoding_caches
 
     def _recall(self, history: Transcript, overhead: int) -> None:
-        """In a resumed session: the count in its log is of what its newest reply read."""
+        """In a resumed session, use the count in its log: what the newest reply has read."""
         newest = len(history)
         while newest > 0 and history[newest - 1].role != "assistant":
             newest -= 1
@@ -98,9 +107,9 @@ _BYTES = 3  # of a token, as `estimate` has it
 
 
 class Plan(Struct, frozen=True):
-    """What stays (`kept`), what goes (`old`), and how many outputs were cut.
+    """The messages that stay (`kept`) and those that go (`old`).
 
-    `spare` is how many tokens the summary of the old part may have.
+    `shortened` counts the parts that were cut. The summary of the old part may have `spare` tokens.
     """
 
     kept: tuple[Message, ...]
@@ -110,7 +119,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
-        """About how many tokens are left, with the summary of the old part."""
+        """An estimate of the tokens that are left, with the summary of the old part."""
         return sum(map(estimate, self.kept)) + (self.spare if self.old else 0)
 
 
@@ -121,28 +130,28 @@ def plan(history: Transcript, target: int, spare: int) -> Plan:
     long, cut its outputs, too. The result may still be too long: prompts are never cut.
     """
     messages = tuple(history)
-    prompts, starts = _prompts(history), _starts(messages)
+    prompts, starts = _prompts(history), _step_starts(messages)
     fresh = starts[-_FRESH:][0] if starts else len(messages)
     slim = tuple(
         message if index >= fresh or index in prompts else shorten_old_message(message)
         for index, message in enumerate(messages)
     )
     if sum(map(estimate, slim)) <= target:
-        return Plan(slim, (), _changed(slim, messages), spare)
-    at, kept_prompts = _cut(slim, prompts, _newest(slim, starts, target), target - spare)
+        return Plan(slim, (), _count_changed(slim, messages), spare)
+    at, kept_prompts = _cut(slim, prompts, _newest_step(slim, starts, target), target - spare)
     gone = tuple(messages[index] for index in range(at) if index not in kept_prompts)
     kept = (*(slim[index] for index in kept_prompts if index < at), *slim[at:])
     kept = _cut_outputs(kept, target - spare if gone else target)
-    return Plan(kept, gone, _changed(kept, messages), spare)
+    return Plan(kept, gone, _count_changed(kept, messages), spare)
 
 
-def _changed(kept: Sequence[Message], messages: Sequence[Message]) -> int:
+def _count_changed(kept: Sequence[Message], messages: Sequence[Message]) -> int:
     """Count the parts that were changed."""
     known = {id(part) for message in messages for part in message.parts}
     return sum(id(part) not in known for message in kept for part in message.parts)
 
 
-def _starts(messages: Sequence[Message]) -> list[int]:
+def _step_starts(messages: Sequence[Message]) -> list[int]:
     """Return where the steps begin: at each reply."""
     return [index for index, message in enumerate(messages) if message.role == "assistant"]
 
@@ -182,7 +191,7 @@ def _cut(
     return at, sorted(kept)
 
 
-def _newest(messages: Sequence[Message], starts: list[int], target: int) -> int:
+def _newest_step(messages: Sequence[Message], starts: list[int], target: int) -> int:
     """Return where the newest step begins.
 
     A step after which the person spoke is old if it made no calls, or calls so long that nothing
@@ -208,42 +217,42 @@ def shorten_old_message(message: Message) -> Message:
 
 def _shorten_old_part(part: Part) -> Part:
     if isinstance(part, Image | File):
-        return Text(_left_out(part))
+        return Text(_omission_note(part))
     if isinstance(part, ToolOutput) and (part.media or len(part.text) > _OLD_OUTPUT):
-        notes = [_left_out(media) for media in part.media]
+        notes = [_omission_note(media) for media in part.media]
         text = "\n".join([shorten(part.text, _OLD_OUTPUT), *notes])
         return replace(part, text=text, media=(), data=None)
     return part
 
 
-def _left_out(part: Image | File) -> str:
-    what = "A picture" if isinstance(part, Image) else "A file"
-    named = getattr(part, "name", "") or part.media_type
-    return f"[{what} was left out here to save room: {one_line(named, 100) or 'unnamed'}]"
+def _omission_note(part: Image | File) -> str:
+    kind = "A picture" if isinstance(part, Image) else "A file"
+    name = getattr(part, "name", "") or part.media_type
+    return f"[{kind} was left out here to save space: {one_line(name, 100) or 'unnamed'}]"
 
 
 def _cut_outputs(messages: tuple[Message, ...], target: int) -> tuple[Message, ...]:
-    """Cut outputs to an equal share of the target, if together they are too long."""
+    """Cut outputs to an equal share of the target, if all together are too long."""
     over = sum(map(estimate, messages)) - target
     outputs = [part for message in messages for part in message.tool_results]
     if over <= 0 or not outputs:
         return messages
-    taken = sum(map(estimate, messages)) - sum(map(_weight, outputs))
-    share = _share([_weight(output) for output in outputs], target - taken)
+    taken = sum(map(estimate, messages)) - sum(map(_output_tokens, outputs))
+    share = _share([_output_tokens(output) for output in outputs], target - taken)
     return tuple(
         replace(message, parts=tuple(_cut_output(part, share) for part in message.parts))
-        if any(_weight(output) > share for output in message.tool_results)
+        if any(_output_tokens(output) > share for output in message.tool_results)
         else message
         for message in messages
     )
 
 
-def _weight(output: ToolOutput) -> int:
+def _output_tokens(output: ToolOutput) -> int:
     return estimate(Message("tool", (output,)))
 
 
 def _share(weights: list[int], room: int) -> int:
-    """Return the most that each may have so that all fit; small ones leave theirs to others."""
+    """Return the most tokens that each may have so that all fit; small ones leave the rest."""
     left, count = room, len(weights)
     for weight in sorted(weights):
         if weight * count > left:
@@ -254,9 +263,9 @@ def _share(weights: list[int], room: int) -> int:
 
 
 def _cut_output(part: Part, share: int) -> Part:
-    if not isinstance(part, ToolOutput) or _weight(part) <= share:
+    if not isinstance(part, ToolOutput) or _output_tokens(part) <= share:
         return part
-    notes = [_left_out(media) for media in part.media]
+    notes = [_omission_note(media) for media in part.media]
     wide = max(1, len(part.text.encode()) // max(1, len(part.text)))  # bytes of a character
     text = shorten(part.text, max(_LEAST_OUTPUT, share * _BYTES // wide - 100))
     return replace(part, text="\n".join([text, *notes]), media=(), data=None)
@@ -274,25 +283,26 @@ def stand_in(old: Sequence[Message], text: str, *, written: bool) -> Message:
     return Message("user", (Text(text),), name, last.created_at)
 
 
-def note(old: Sequence[Message], most: int) -> str:
-    """Describe the old part in at most `most` characters, if nobody can write a summary."""
+def note(old: Sequence[Message], limit: int) -> str:
+    """Describe the old part in at most `limit` characters, if no model can write a summary."""
     called = Counter(call.name for message in old for call in message.tool_calls)
-    lines = [f"[The beginning of this conversation was left out to save room: {len(old)} messages."]
+    count = len(old)
+    lines = [f"[The beginning of this conversation was left out to save space: {count} messages."]
     if called:
-        named = ", ".join(f"{name} ({count})" for name, count in called.most_common(8))
-        lines.append(f"Tools that were called in it: {one_line(named, 400)}.")
+        names = ", ".join(f"{name} ({count})" for name, count in called.most_common(8))
+        lines.append(f"Tools that were called in it: {one_line(names, 400)}.")
     prompts = [message for message in old if message.role == "user" and message.content.strip()]
-    asked = [one_line(prompt.content, 200) for prompt in prompts if not is_stand_in(prompt)]
-    if asked:
-        lines.append("What was asked for, from the latest prompts in it:")
-        lines += [f"- {text}" for text in asked[-_QUOTED_PROMPTS:]]
+    quotes = [one_line(prompt.content, 200) for prompt in prompts if not is_stand_in(prompt)]
+    if quotes:
+        lines.append("The latest prompts in it:")
+        lines += [f"- {quote}" for quote in quotes[-_QUOTED_PROMPTS:]]
     lines[-1] += "]"
     earlier = [prompt.content for prompt in prompts if prompt.id.endswith(WRITTEN)]
-    return shorten("\n\n".join([*earlier, "\n".join(lines)]), most)
+    return shorten("\n\n".join([*earlier, "\n".join(lines)]), limit)
 
 
 MOST_TOKENS = 2_000  # of the summary; some models think before they write, within the same limit
-_NO_MODELS = frozenset({"offline", "scripted"})  # they do not write what they read
+_NO_MODELS = frozenset({"offline", "scripted"})  # providers without a model
 _UNKNOWN_WINDOW = 16_000
 _LONGEST_OUTPUT = 1_500  # characters of one output that are read
 _LONGEST_TEXT = 8_000
@@ -300,18 +310,18 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class Summary:
-    """A summary, or the reason why there is none, and what it has used."""
+    """A summary, or the reason why there is none, and its usage."""
 
-    __slots__ = ("text", "trouble", "usage")
+    __slots__ = ("meter", "problem", "text")
 
     def __init__(self) -> None:
         self.text = ""
-        self.usage = UsageMeter()
-        self.trouble = ""
+        self.meter = UsageMeter()
+        self.problem = ""
 
 
 def can_write(provider: Provider) -> bool:
-    """Is there a model behind this provider?"""
+    """Return whether the provider has a model, which can write a summary."""
     return provider.info.name not in _NO_MODELS
 
 
@@ -327,19 +337,19 @@ def summary_request(old: Sequence[Message], info: ProviderInfo) -> Request:
     return Request((user(quoted),), config=config, system=_prompt())
 
 
-async def write_summary(provider: Provider, request: Request, written: Summary) -> None:
-    """Fill in `written`, also if interrupted."""
+async def write_summary(provider: Provider, request: Request, summary: Summary) -> None:
+    """Have the model write a summary. Fill in `summary`, also if interrupted."""
     try:
-        reply = await drain(metered(provider.stream(request), written.usage))
+        reply = await drain(metered(provider.stream(request), summary.meter))
     except AgentError as error:
-        written.trouble = error.message
-    except Exception as broken:  # somebody's provider raised what it should not
-        written.trouble = repr(broken)
+        summary.problem = error.message
+    except Exception as error:  # the provider is somebody else's code
+        summary.problem = repr(error)
     else:
         if reply.stop_reason in ("refusal", "error", "interrupted") or not reply.content.strip():
-            written.trouble = f"the reply ended with {reply.stop_reason} and says nothing"
+            summary.problem = f"the reply ended with {reply.stop_reason} and has no text"
         else:
-            written.text = reply.content.strip()
+            summary.text = reply.content.strip()
 
 
 @cache
@@ -348,21 +358,21 @@ def _prompt() -> str:
 
 
 def _as_text(message: Message) -> str:
-    """Return a message as text, without thinking: its outcome stands beside it."""
-    text = "\n".join(filter(None, map(_line, message.parts)))
+    """Return a message as text, without thinking, whose outcome is in the other parts."""
+    text = "\n".join(filter(None, map(_part_text, message.parts)))
     speakers = {"user": "The person:", "assistant": "The assistant:", "system": "The system:"}
     return "\n".join(filter(None, [speakers.get(message.role, ""), text])) if text else ""
 
 
-def _line(part: Part) -> str:
+def _part_text(part: Part) -> str:
     if isinstance(part, Text):
         return shorten(part.text, _LONGEST_TEXT)
     if isinstance(part, ToolCall):
         arguments = _encode(part.arguments).decode()
         return f"It calls {part.name} with {shorten(arguments, _LONGEST_OUTPUT)}"
     if isinstance(part, ToolOutput):
-        what = "failed" if part.is_error else "came back"
-        return f"{part.name or 'The tool'} {what}: {shorten(part.text, _LONGEST_OUTPUT)}"
+        status = "failed" if part.is_error else "returned"
+        return f"{part.name or 'The tool'} {status}: {shorten(part.text, _LONGEST_OUTPUT)}"
     if isinstance(part, Image | File):
         return f"[{'a picture' if isinstance(part, Image) else f'a file: {part.name}'}]"
     return ""
@@ -379,7 +389,7 @@ HINT = "Start a new session, rewind this one, or use a model with a larger conte
 
 
 class NoRoom(Exception):
-    """The conversation is too long, and shortening it does not help or was needed twice."""
+    """The conversation is too long, and shortening it does not help or did not help enough."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -392,17 +402,17 @@ class ContextWindow:
 
     def __init__(
         self,
-        parts: EngineConfig,
+        config: EngineConfig,
         emit: Callable[[Event], None],
         conversation: Callable[[], Transcript],
         settled: Callable[[], Awaitable[None]],
         read: int = 0,
     ) -> None:
-        self.parts = parts  # of the running turn: the model may change between two turns
+        self.config = config  # of the running turn: the model may change between two turns
         self._emit = emit
         self._conversation = conversation
         self._settled = settled
-        self._gauge = TokenCounter(read)
+        self._counter = TokenCounter(read)
         self._overhead_of: tuple[object, object, int] = ("", (), 0)  # system prompt, tools, tokens
         self._was_shortened = False  # in this step
         self.offered: tuple[Tool, ...] = ()  # with the tools of sources, if there are any
@@ -410,81 +420,81 @@ class ContextWindow:
 
     @property
     def room(self) -> int | None:
-        """The tokens that a request may take; None if the window is unknown."""
-        info = self.parts.provider.info
+        """The tokens that a request may have; None if the window is unknown."""
+        info = self.config.provider.info
         if not info.context_window:
             return None
-        output = known_limit(self.parts.config, info) or _REPLY
+        output = known_limit(self.config.config, info) or _REPLY
         return max(info.context_window - output, info.context_window // 2)
 
     def count(self, usage: Usage) -> None:
-        """Take what the vendor counted for the newest request."""
+        """Take the vendor's count of the newest request."""
         if self.size:
-            self._gauge.count(usage.context_tokens)
+            self._counter.count(usage.context_tokens)
 
     async def fit(self, budget: Budget) -> Transcript:
-        """Return the conversation as it can be sent now. Raise `NoRoom` or `ContextTooLong`."""
+        """Return the conversation, shortened if needed. Raise `NoRoom` or `ContextTooLong`."""
         self._was_shortened = False
         room = self.room
         if room is None and not budget.limits.counts:
             self.size = 0  # nothing depends on it
             return self._conversation()
-        history = self._measured()
+        history = self._measure_history()
         if room is None or self.size <= room * FULL:
             return history
         shortened = self._plan(history, room * _ROOMY)
         left = self.size if shortened is None else self._size(shortened.tokens)
-        if left > room * (_SURE if self._gauge.sure else _DOUBT):
+        if left > room * (_SURE if self._counter.is_confirmed else _DOUBT):
             raise self._too_long(history, room)
         if shortened is None:  # nothing to gain: it may fit all the same
             return history
         await self._shorten(shortened, budget)
-        return self._measured()
+        return self._measure_history()
 
     async def shrink_after_rejection(self, budget: Budget, refused: ContextTooLong) -> Transcript:
-        """Return a shorter conversation, since the provider refused it. Raise as `fit` does."""
+        """Return a shorter conversation after the provider refused it. Raise as `fit` does."""
         if self._was_shortened:
             raise NoRoom(f"the conversation was shortened and is still too long: {refused.message}")
-        history = self._measured()
+        history = self._measure_history()
         room = self.room or self.size
         shortened = self._plan(history, min(room * _TIGHT, self.size * _ROOMY))
         if shortened is None:
             raise self._too_long(history, room, refused)
         await self._shorten(shortened, budget)
-        return self._measured()
+        return self._measure_history()
 
     async def shorten(self, budget: Budget) -> bool:
-        """Shorten it because a person asks. Return whether anything was gained."""
-        history = self._measured()
+        """Shorten the conversation on request. Return whether anything was gained."""
+        history = self._measure_history()
         target = min((self.room or self.size) * _TIGHT, self.size * _TIGHT)
         shortened = self._plan(history, target)
         if shortened is not None:
             await self._shorten(shortened, budget)
-            self._measured()
+            self._measure_history()
         return shortened is not None
 
-    def _measured(self) -> Transcript:
+    def _measure_history(self) -> Transcript:
         history = self._conversation()
-        self.size = self._gauge.measure(history, self._overhead())
+        self.size = self._counter.measure(history, self._overhead())
         return history
 
     def _overhead(self) -> int:
-        """Return about what the system prompt and the tools take, counted once."""
-        system, tools = self.parts.system, self.offered or self.parts.offered
+        """Return an estimate of the tokens of system prompt and tools, counted once."""
+        system, tools = self.config.system, self.offered or self.config.offered
         if self._overhead_of[0] is not system or self._overhead_of[1] is not tools:
             described = sum(len(tool.description) + len(str(tool.parameters)) for tool in tools)
             self._overhead_of = (system, tools, (len(system.encode()) + described) // _BYTES)
         return self._overhead_of[2]
 
     def _plan(self, history: Transcript, target: float) -> Plan | None:
-        """Return a plan for coming near the target; None if it is not worth it."""
-        goal = int(target / self._gauge.scale) - self._overhead()
+        """Return a plan to come near the target; None if it would gain too little."""
+        goal = int(target / self._counter.scale) - self._overhead()
         shortened = plan(history, goal, max(_LEAST, min(MOST_TOKENS, goal // 4)))
         return shortened if self._size(shortened.tokens) < self.size * _WORTH else None
 
     def _size(self, tokens: int) -> int:
         """Return the tokens of a request whose messages have `tokens` by our estimate."""
-        return int((tokens + self._overhead()) * self._gauge.scale)
+        return int((tokens + self._overhead()) * self._counter.scale)
 
     async def _shorten(self, shortened: Plan, budget: Budget) -> None:
         """Write the summary, and record what the conversation is from here on."""
@@ -509,7 +519,7 @@ class ContextWindow:
     ) -> Exception:
         """Return the error that says why it cannot be shortened."""
         prompts = [message for message in history[history.turn :] if message.role == "user"]
-        prompt = int(max(map(estimate, prompts), default=0) * self._gauge.scale)
+        prompt = int(max(map(estimate, prompts), default=0) * self._counter.scale)
         if prompt * 2 > self.size:
             message = f"the prompt alone takes about {prompt:,} tokens, which does not fit"
             window = f" into a window with room for {room:,}" if self.room else ""
@@ -521,7 +531,7 @@ class ContextWindow:
         )
 
     async def _summary(self, old: tuple[Message, ...], budget: Budget) -> str:
-        writer = self.parts.small or self.parts.provider
+        writer = self.config.small or self.config.provider
         if not can_write(writer):
             return ""
         request = summary_request(old, writer.info)
@@ -529,32 +539,34 @@ class ContextWindow:
         tokens = sum(map(estimate, request.messages))
         try:
             async with Reservation(own, request.config, tokens, self._settled) as config:
-                return await self._written(writer, replace(request, config=config), own)
+                return await self._write_summary(writer, replace(request, config=config), own)
         except BudgetReached as limit:
             self._emit(TraceEvent("summary", {"message": limit.message}))
             return ""
 
-    async def _written(self, writer: Provider, request: Request, budget: Budget) -> str:
-        written = Summary()
+    async def _write_summary(self, writer: Provider, request: Request, budget: Budget) -> str:
+        summary = Summary()
         try:
-            await write_summary(writer, request, written)
+            await write_summary(writer, request, summary)
         finally:  # also if interrupted: it has cost something
-            self._pay(writer, request, written, budget)
-        if written.trouble:
-            self._emit(TraceEvent("summary", {"message": written.trouble}))
-        return written.text
+            self._record_usage(writer, request, summary, budget)
+        if summary.problem:
+            self._emit(TraceEvent("summary", {"message": summary.problem}))
+        return summary.text
 
-    def _pay(self, writer: Provider, request: Request, written: Summary, budget: Budget) -> None:
-        report = written.usage.report()
+    def _record_usage(
+        self, writer: Provider, request: Request, summary: Summary, budget: Budget
+    ) -> None:
+        report = summary.meter.report()
         if report is None:
             return
         read = sum(map(estimate, request.messages)) + len(request.system) // _BYTES
-        report = with_cost(report, writer.info, Usage(read, written.usage.output_tokens))
+        report = with_cost(report, writer.info, Usage(read, summary.meter.output_tokens))
         budget.spend(report.usage, report.cost, report.model)
         self._emit(replace(report, purpose="summary"))
 
 
 _OPENING = (
-    "[The beginning of this conversation was replaced by this summary to save room. It was written "
-    "from the record of the conversation; what comes after it is word for word.]"
+    "[The beginning of this conversation was replaced by this summary to save space. It was "
+    "written from the record of the conversation; everything after it is verbatim.]"
 )

@@ -378,7 +378,7 @@ class TurnRunner:
         self.is_busy, self.running_number = True, number
         turn.read_steering = partial(self.take_prompts, number, steering=True)
         turn.has_steering = partial(self._has_steering, number)
-        self._window.parts = self.config
+        self._window.config = self.config
         turn.task = asyncio.create_task(self._run(turn), name=f"bridle-turn-{self._session_id}")
 
     def resume(self) -> int:
@@ -445,7 +445,7 @@ class TurnRunner:
 
         An interrupt leaves everything as it was.
         """
-        config = self._window.parts = self.config
+        config = self._window.config = self.config
         budget = Budget(
             config.limits,
             config.provider.info,
