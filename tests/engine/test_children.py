@@ -171,7 +171,7 @@ def test_tasks_go_three_levels_down_and_the_fourth_is_refused_with_a_reason():
     assert children_of(engine, three) == []
     ((_, text, failed),) = results(engine, three)
     assert failed
-    assert text.startswith("not run: this session is a task 3 levels down already")
+    assert text.startswith("not run: subagents can be nested 3 levels deep")
     assert [one.metrics.invocations for one in events(engine, parent, ChildEnded)] == [6]
 
 

@@ -191,7 +191,7 @@ def test_a_home_that_nobody_expands_makes_no_folder_of_that_name(machine, name, 
     """A later `rm -rf ~` would not mean it."""
     found = facts(machine, name, path=path)
     head = path.partition("/")[0]
-    assert found.floor == f"{head} is not expanded here: name the path from the workspace"
+    assert found.floor == f"{head} is not expanded: give the path relative to the workspace"
 
 
 @pytest.mark.parametrize("path", ["./~/x", "a~", "~a", "a/~/b", "$HOMES/x"])

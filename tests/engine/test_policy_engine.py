@@ -89,7 +89,7 @@ def test_it_may_deny_what_would_run_and_nobody_is_asked(said):
     """A5."""
     done, asked, text = outcome(said, YES, ToolPolicy(read_only=True))
     assert (done, asked) == ([], 0)
-    assert text in ("not run: hm", "not run: the policy engine says so")
+    assert text in ("not run: hm", "not run: the policy engine decided so")
 
 
 STRANGE = [None, True, "yes", "allow", 1, object(), {}, ["allowed"], Decision("maybe")]
@@ -217,5 +217,5 @@ def test_one_that_never_answers_has_said_no(stubborn):
             judge.freed.set()
             return done, results(engine, session.id)[0][1]
 
-    said = "not run: the policy engine said nothing in 0.01 s"
+    said = "not run: the policy engine did not answer within 0.01 s"
     assert run(story()) == ([], said)

@@ -73,7 +73,7 @@ def test_trouble_after_the_effect_is_said_and_takes_nothing_back():
     engine, found, _ = run(turn([call("thing"), "ok"], writing(ledger.story), undo=ledger))
     assert results(engine, found) == [("call_1", "done", False)]
     (changed,) = events(engine, found, FilesChanged)
-    assert changed.uncovered == ("undo broke: OSError('the disk is full')",)
+    assert changed.uncovered == ("undo failed: OSError('the disk is full')",)
 
 
 def test_what_an_interrupted_call_changed_is_kept_all_the_same():

@@ -84,20 +84,20 @@ class JudgedCall(Struct, frozen=True, gc=False):
 
     @property
     def changes_folder(self) -> bool:
-        """Whether the shell would be in another folder afterwards."""
+        """Would the shell be in another folder afterwards?"""
         names = (act.subject.partition(" ")[0] for act in self.facts.acts if not act.is_path)
         return any(name in ("cd", "pushd", "popd") for name in names)
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands that were understood."""
+        """The commands that it would run, as far as they were understood."""
         if not self.tool.policy.runs:
             return ()
         return tuple(dict.fromkeys(act.subject for act in self.facts.acts if not act.is_path))
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Those of the commands that are machines to be reached, and nothing that would be run."""
+        """Those of the commands that are hosts to connect to, not programs to run."""
         acts = [act for act in self.facts.acts if not act.is_path]
         run = {act.subject for act in acts if act.names != ("fetch",)}
         return tuple(command for command in self.commands if command not in run)
@@ -109,7 +109,7 @@ class JudgedCall(Struct, frozen=True, gc=False):
 
     @property
     def group_key(self) -> tuple[str, ...]:
-        """What requests have in common that are shown to a person together."""
+        """A key that is equal for requests which are shown to a person together."""
         acts = self.facts.acts
         if not self.decision.once_only and acts and all(act.does == "edits" for act in acts):
             return ("edits",)
@@ -117,7 +117,7 @@ class JudgedCall(Struct, frozen=True, gc=False):
 
     @property
     def grant_ids(self) -> tuple[str, ...]:
-        """The ids of the grants of which each would cover it."""
+        """The ids of the grants that would cover it; any one of them is enough."""
         if self.decision.once_only:
             return ()
         covers = self.decision.covers
@@ -127,10 +127,10 @@ class JudgedCall(Struct, frozen=True, gc=False):
 
 
 class ForeignTool:
-    """A tool that only another agent has: nothing is known of it, so it is asked about.
+    """A tool that only a foreign agent has. Nothing is known of it, so it needs approval.
 
-    In `auto`, where nobody is asked, it is denied: no sandbox of ours holds it. A rule may allow it
-    by its name.
+    In the mode `auto`, which asks for no approval, it is denied, because it runs outside our
+    sandbox. A rule may allow it by its name.
     """
 
     description = "a tool of another agent"
@@ -141,14 +141,14 @@ class ForeignTool:
         self.name = name
 
     def facts(self, arguments: dict[str, Any]) -> Facts:
-        """Return the words of a call, which is all that is known: rules are held against each."""
+        """Return the words in the arguments as facts: nothing else is known. Rules match each."""
         facts = judge_by_words(self.name, arguments, subject=subject_of(arguments))
         if facts.opaque:
             return facts
         return replace(facts, opaque=_UNKNOWN_TOOL, unknown_tool=True)
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
-        """Refuse: it cannot be run here."""
+        """Return a failure: only the agent itself can run it."""
         return ToolResult.failure(f"there is no tool named {self.name!r} here")
 
 
@@ -194,9 +194,8 @@ class Gate(Struct):
     ) -> JudgedCall:
         """Decide whether a call is allowed, denied, or has to be asked about.
 
-        `cwd` is the folder in which its words are read; without it, the root of the workspace. A
-        `foreign` call is one that another agent makes by its own means: no sandbox of ours holds
-        it.
+        `cwd` is the folder that relative paths start from; by default the root of the workspace. A
+        `foreign` call is one that a foreign agent makes itself, outside our sandbox.
         """
         sandbox = "" if foreign else self.sandbox
         facts = facts_of(call, tool, self.machine, cwd=cwd, sandbox=sandbox)
@@ -220,8 +219,8 @@ class Gate(Struct):
     def file_access(self, judged: JudgedCall) -> Access:
         """Return which guarded files a command may use, because a person or a rule allows it.
 
-        A guard is answered by a person alone. So if there is none, no file that the command names
-        needed their permission, and none is opened for it: `ls .env` shows a name.
+        Only a person can approve a guarded file. If the call needed no such approval, the command
+        gets access to none: `ls .env` only shows a name.
         """
         facts, rules = judged.facts, self.rules
         acts = facts.acts if facts.guard else ()
@@ -249,7 +248,7 @@ class Gate(Struct):
 # -- what a call would do
 
 _FETCH = "web_fetch"
-_UNEXPANDED = ("~", "$HOME", "${HOME}")  # whoever means a folder of that name writes ./~
+_UNEXPANDED = ("~", "$HOME", "${HOME}")  # for a folder of that name, write ./~
 _UNSANDBOXED = "it would run outside the sandbox"
 _NO_MACHINE = "nothing is known of the folder that it would run in"
 
@@ -280,12 +279,12 @@ def facts_of(
             facts: Facts = own_facts(call.arguments)
             return facts
         except (ToolError, KeyError, TypeError, ValueError, AttributeError):
-            return Facts(policy, opaque="what it would do cannot be told")
+            return Facts(policy, opaque="it is not known what it would do")
     return Facts(policy, subject_of(call.arguments))
 
 
 def subject_of(arguments: dict[str, Any]) -> str:
-    """Return what a rule's pattern is held against, for a tool of which nothing more is known."""
+    """Return what a rule's pattern is matched with, for a tool of which nothing more is known."""
     subject = arguments.get("command") or arguments.get("path") or ""
     return subject if isinstance(subject, str) else str(subject)
 
@@ -336,14 +335,14 @@ def _sandbox_level(sandbox: SandboxLevel) -> str:
 
 
 def _file_facts(call: ToolCall, tool: Tool, machine: "Machine | None", cwd: str) -> Facts:
-    """Return one act for each path, and the strictest care that any of them takes."""
+    """Return one act for each path, and the strictest protection that any of them has."""
     policy = tool.policy
     try:
         paths = _touched_paths(call, tool)
-    except ToolError as error:  # the tool would refuse it as well, in the same words
+    except ToolError as error:  # the tool would refuse it with the same message
         return Facts(policy, floor=error.message)
     except (KeyError, TypeError, ValueError, AttributeError):
-        return Facts(policy, opaque="which files it touches cannot be told")
+        return Facts(policy, opaque="it is not known which files it touches")
     if machine is None:
         return Facts(policy, acts=tuple(_path_act(call.name, policy, path) for path in paths))
     folder = cwd or machine.root
@@ -368,7 +367,7 @@ def _touched_paths(call: ToolCall, tool: Tool) -> tuple[str, ...]:
         raise TypeError("no paths")
     for path in paths:
         if (head := path.partition("/")[0]) in _UNEXPANDED:
-            raise ToolError(f"{head} is not expanded here: name the path from the workspace")
+            raise ToolError(f"{head} is not expanded: give the path relative to the workspace")
     return tuple(paths)
 
 
@@ -382,9 +381,9 @@ def _path_act(name: str, policy: ToolPolicy, path: str, spelling: str = "") -> A
 
 
 def _fetch_act(call: ToolCall, tool: Tool) -> Act:
-    """Return the act of fetching a page. Its host is what matters, as the tool itself reads it.
+    """Return the act of fetching a page, whose subject is the host as the tool itself reads it.
 
-    It can also be forbidden by the host without its port, and by the whole address.
+    Rules can also deny it by the host without its port, and by the whole address.
     """
     plain = _host(_host_of, call)
     host = _host(getattr(tool, "host_of", _host_of), call)
@@ -417,13 +416,13 @@ RECURSIVE_TOOLS = frozenset({"grep"})  # tools that read every file below a fold
 _READ = Act(("read",))
 _MAX_ENTRIES = 20_000  # that are looked at
 _MAX_FILES = 20  # that become acts: one is enough to forbid the call
-_RULED_CROWD = "a rule keeps some files from being read, and {} has too many to look for them"
-_RULED = "a rule is about files that may lie in {}, and the agent's own search would read them"
+_RULED_CROWD = "a rule protects some files from being read, and {} has too many to look for them"
+_RULED = "a rule is about files that may be in {}, and the agent's own search would read them"
 _CROWDED = "{} has too many files to look for credentials in them"
 
 
 def unreadable_paths(rules: tuple[Rule, ...]) -> Callable[[str], bool] | None:
-    """Return a test for paths that a rule keeps from being read, or None if no rule does."""
+    """Return a test for paths that a rule protects from being read, or None if no rule does."""
     recorder = tuple(rule for rule in rules if rule.verdict != "allow" and rule.pattern != "*")
     return _is_unreadable(recorder) if recorder else None
 
@@ -440,8 +439,8 @@ def _is_unreadable(rules: tuple[Rule, ...]) -> Callable[[str], bool]:
 def _with_ruled_reads(facts: Facts, machine: "Machine | None", rules: tuple[Rule, ...]) -> Facts:
     """Return the facts of a command with the files it would read that a rule is about.
 
-    The rule names files, and the command only a folder. So the folder is looked through, up to a
-    limit, and each file that a rule is about becomes an act of the command.
+    The rule names files, but the command only a folder. So search the folder, up to a limit; each
+    file that a rule is about becomes an act of the command.
     """
     is_unreadable = unreadable_paths(rules) if facts.searches else None
     if machine is None or is_unreadable is None or facts.floor:
@@ -461,18 +460,18 @@ def _with_ruled_reads(facts: Facts, machine: "Machine | None", rules: tuple[Rule
 
 def _files_below(folder: str, root: str, is_unreadable: Callable[[str], bool]) -> list[str] | None:
     """Return files below the folder that a rule is about, or None if there are too many files."""
-    found: list[str] = []
+    files: list[str] = []
     left = _MAX_ENTRIES
-    for above, _, names in os.walk(os.path.realpath(folder)):
-        inside = os.path.relpath(above, os.path.realpath(root))
+    for parent, _, names in os.walk(os.path.realpath(folder)):
+        inside = os.path.relpath(parent, os.path.realpath(root))
         left -= len(names) + 1
         if left < 0:
             return None
         paths = (name if inside == "." else f"{inside}/{name}" for name in names)
-        found += [path for path in paths if is_unreadable(path)]
-        if len(found) >= _MAX_FILES:
+        files += [path for path in paths if is_unreadable(path)]
+        if len(files) >= _MAX_FILES:
             break
-    return found
+    return files
 
 
 def _with_recursive_reads(

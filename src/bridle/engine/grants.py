@@ -40,44 +40,46 @@ def sandbox_label(sandbox: str, *, network: bool) -> str:
     return f"{sandbox} with the network" if network else sandbox
 
 
-def grants_of_answer(asked: ApprovalAsked, answer: ApprovalAnswered, since: str) -> Iterator[Grant]:
+def grants_of_answer(
+    request: ApprovalAsked, answer: ApprovalAnswered, since: str
+) -> Iterator[Grant]:
     """Yield the grant that an answer gives, if it allows more than the one call."""
-    if asked.once_only or answer.allowed is not True:
+    if request.once_only or answer.allowed is not True:
         return
-    details = {"since": since, "until": answer.until, "by": answer.by, "cwd": asked.cwd}
-    sandbox = sandbox_label(asked.sandbox, network=asked.network)
-    # In logs of earlier versions an approval for once has an end, too, and granted the class.
-    if asked.covers and answer.until and answer.scope in ("once", "session"):
-        what = f"{CLASSES.get(asked.covers, asked.covers)} in {asked.cwd}"
-        yield Grant(class_grant_id(asked.covers, asked.cwd, sandbox), what, **details)
+    details = {"since": since, "until": answer.until, "by": answer.by, "cwd": request.cwd}
+    sandbox = sandbox_label(request.sandbox, network=request.network)
+    # In logs of earlier versions an approval for once has an end, too, and grants the class.
+    if request.covers and answer.until and answer.scope in ("once", "session"):
+        description = f"{CLASSES.get(request.covers, request.covers)} in {request.cwd}"
+        yield Grant(class_grant_id(request.covers, request.cwd, sandbox), description, **details)
     elif answer.scope in ("session", "rule"):
-        effects = (*asked.commands, *asked.paths)
-        grant_id = call_grant_id(asked.call, asked.cwd, sandbox, *effects)
-        what = answer.rule or _description(asked)
-        yield Grant(grant_id, what, **details, rule=answer.rule)
+        effects = (*request.commands, *request.paths)
+        grant_id = call_grant_id(request.call, request.cwd, sandbox, *effects)
+        description = answer.rule or _description(request)
+        yield Grant(grant_id, description, **details, rule=answer.rule)
 
 
-def similarity_key(asked: ApprovalAsked) -> str:
-    """Return what similar requests have in common: the tool, and everything the call is about."""
-    text = f"{asked.call.name} {_subject(asked)}".rstrip()
+def similarity_key(request: ApprovalAsked) -> str:
+    """Return a key that similar requests share: the tool, and everything the call is about."""
+    text = f"{request.call.name} {_subject(request)}".rstrip()
     if len(text) <= _LONGEST:
         return text
     return f"{text[:_LONGEST]} {fingerprint(ToolCall('', '', {}), text)}"
 
 
-def _subject(asked: ApprovalAsked) -> str:
-    if effects := (*asked.commands, *asked.paths):
+def _subject(request: ApprovalAsked) -> str:
+    if effects := (*request.commands, *request.paths):
         return "; ".join(effects)
-    arguments = asked.call.arguments
+    arguments = request.call.arguments
     return str(arguments.get("command") or arguments.get("path") or "")
 
 
-def _description(asked: ApprovalAsked) -> str:
+def _description(request: ApprovalAsked) -> str:
     """Describe what was allowed, for a list of grants."""
-    subject = "; ".join(asked.commands) or ", ".join(asked.paths) or _subject(asked)
-    if not subject and asked.call.arguments:
-        subject = str(asked.call.arguments)
-    return f"{asked.call.name}({subject[:_LONGEST]})" if subject else asked.call.name
+    subject = "; ".join(request.commands) or ", ".join(request.paths) or _subject(request)
+    if not subject and request.call.arguments:
+        subject = str(request.call.arguments)
+    return f"{request.call.name}({subject[:_LONGEST]})" if subject else request.call.name
 
 
 def has_ended(grant: Grant, seconds: float) -> bool:
@@ -139,9 +141,9 @@ def propose_rule(call: ToolCall, facts: Facts, decision: Decision) -> str:
         return ""
     (act,) = acts
     if facts.opaque and not act.subject:
-        return ""  # another agent's tool: its name alone could stand for anything that it does
+        return ""  # a foreign agent's tool: its name says nothing about what it does
     if act.within or _WILDCARDS & {*act.subject, *act.names[0]}:
-        return ""  # as a rule it would cover more than this, or another folder
+        return ""  # the rule would cover more than this act, or another folder
     rule = Rule("allow", act.names[0], _pattern(act))
     return str(rule) if _means_only(rule, act) else ""
 

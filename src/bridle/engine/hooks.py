@@ -1,9 +1,9 @@
 """What a user has set up around calls and turns: hooks, a policy engine of their own, and undo.
 
-If nothing is set up, none of this is loaded and no call waits for it. None of it lifts a deny:
-hooks and the policy engine are asked only if the gate has not denied, and only a person answers a
-guard. A hook is somebody else's code: one that raises, or returns anything but a `HookResult`, has
-denied.
+If nothing is set up, no call waits for anything here. None of it can lift a deny: hooks and the
+policy engine are asked only if the gate has not denied the call, and only a person can approve a
+guarded one. A hook is somebody else's code: if it raises, or returns anything but a `HookResult`,
+the call is denied.
 """
 
 import asyncio
@@ -117,13 +117,13 @@ class CallMiddleware:
         try:
             return await recorder.after(call)
         except Exception as error:
-            log.warning("what %s changed could not be kept", call.name, exc_info=True)
-            return FilesChanged(self._turn, call.id, uncovered=(f"undo broke: {error!r}",))
+            log.warning("what %s changed could not be saved for undo", call.name, exc_info=True)
+            return FilesChanged(self._turn, call.id, uncovered=(f"undo failed: {error!r}",))
 
     def report_guarded_changes(self, judged: "JudgedCall", changed: FilesChanged) -> str:
         """Record which guarded files a command has changed, and return a note about them."""
         if not judged.tool.policy.runs:
-            return ""  # a tool for files was judged by the names of its files
+            return ""  # the gate has judged a file tool by the names of its files
         packages = _installed_packages(changed)
         paths = [
             file.path for file in changed.files if not any(map(is_set_aside, file.path.split("/")))
@@ -143,7 +143,7 @@ class CallMiddleware:
 
 
 def _installed_packages(changed: FilesChanged) -> tuple[str, ...]:
-    """Return the package folders that the command made or removed; their files are no news."""
+    """Return the package folders that the command made or removed, whose files are not reported."""
     folders = []
     for file in changed.files:
         if file.how == "changed":
@@ -186,28 +186,30 @@ async def _evaluate(engine: PolicyEngine, tool: Tool, call: ToolCall, seconds: f
         try:
             await asyncio.wait((evaluation,), timeout=seconds)
             if not evaluation.done():
-                reason = f"the policy engine said nothing in {seconds:g} s"
+                reason = f"the policy engine did not answer within {seconds:g} s"
                 return Decision("deny", reason, _POLICY_ENGINE)
         finally:
             evaluation.cancel()  # one that does not stop is not waited for, either
         answer = evaluation.result()
     except Exception as error:  # a call that cannot be judged does not run
-        log.debug("the policy engine broke", exc_info=True)
-        return Decision("deny", f"the policy engine broke: {error!r}", _POLICY_ENGINE)
+        log.debug("the policy engine failed", exc_info=True)
+        return Decision("deny", f"the policy engine failed: {error!r}", _POLICY_ENGINE)
     return parse_policy_answer(answer)
 
 
 def parse_policy_answer(answer: Any) -> Decision:
     """Return a policy engine's answer as a decision. Anything it may not say is a deny (A5)."""
     is_decision = isinstance(answer, Decision)
-    word = getattr(answer, "verdict" if is_decision else "decision", answer)
-    word = getattr(word, "value", word)
-    verdict = (_VERDICTS if is_decision else _WORDS).get(word) if isinstance(word, str) else None
+    verdict_word = getattr(answer, "verdict" if is_decision else "decision", answer)
+    verdict_word = getattr(verdict_word, "value", verdict_word)
+    verdict = None
+    if isinstance(verdict_word, str):
+        verdict = (_VERDICTS if is_decision else _WORDS).get(verdict_word)
     if verdict is None:
-        reason = f"the policy engine said {word!r}, which is no decision"
+        reason = f"the policy engine returned {verdict_word!r}, which is not a decision"
         return Decision("deny", reason, _POLICY_ENGINE)
     reason = getattr(answer, "reason", "")
-    reason = reason if isinstance(reason, str) and reason else "the policy engine says so"
+    reason = reason if isinstance(reason, str) and reason else "the policy engine decided so"
     return Decision(verdict, reason, _POLICY_ENGINE)
 
 

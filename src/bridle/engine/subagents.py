@@ -72,7 +72,7 @@ def child_limits(budget: Budget, task: Task, seconds: float | None, *, shares: b
 
 
 def _part(left: float | None, wanted: float, part: int) -> float | None:
-    """Return what is left; of that, a part if nobody has said how much."""
+    """Return what is left, divided by `part` if the task does not say how much it wants."""
     return left if left is None or wanted else left / part
 
 
@@ -116,7 +116,7 @@ def _money(budget: Budget, *, shares: bool) -> float | None:
 
 
 class Tree(Struct):
-    """What all subagents below one turn have in common."""
+    """What all subagents below one turn share."""
 
     running: int = 0  # subagents that run now
 
@@ -134,7 +134,7 @@ class Parent(Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Return the session that is no subagent, above all others."""
+        """The session at the top, which is not a subagent."""
         return self.session_id if self.above is None else self.above.origin
 
     def narrowed(self, mode: Mode) -> Mode:
@@ -144,9 +144,9 @@ class Parent(Struct, frozen=True):
     def bound(self, decision: Decision, under: Callable[[Mode], Decision]) -> Decision:
         """Return the strictest of a decision and of those in the modes above."""
         for mode in self._modes():
-            found = under(mode)
-            if ORDER.index(found.verdict) < ORDER.index(decision.verdict):
-                decision = found
+            other = under(mode)
+            if ORDER.index(other.verdict) < ORDER.index(decision.verdict):
+                decision = other
         return decision
 
     def _modes(self) -> Iterator[Mode]:
@@ -221,7 +221,7 @@ AT_ONCE = 4  # subagents of one turn that run at the same time; the others wait
 IN_ALL = 16  # subagents of one tree that run at the same time
 LOOP = "loop"
 _PROMPT = 200  # characters of a task that the parent's log repeats
-_UNOFFERED = ("exit_plan_mode",)  # a subagent leaves plan mode when its parent does
+_OMITTED_TOOLS = ("exit_plan_mode",)  # a subagent leaves plan mode when its parent does
 
 
 class _Runner(Struct, frozen=True):
@@ -256,8 +256,8 @@ class Subagents:
         """Run a task to its end. Raise `AgentError` if it cannot be started."""
         if self._depth > DEEPEST:
             raise ToolError(
-                f"not run: this session is a task {DEEPEST} levels down already, and tasks go no "
-                "deeper. Do the work here"
+                f"not run: subagents can be nested {DEEPEST} levels deep, and this session is at "
+                "the deepest level. Do the work here"
             )
         async with self._slots:
             if self._tree.running >= IN_ALL:
@@ -280,17 +280,19 @@ class Subagents:
     def _find_runner(self, wanted: str) -> _Runner:
         """Return the agent to run the task. Raise `AgentError` if there is no such agent."""
         parts = self._parts
-        mine = _Runner(_name(parts.agent), parts.agent)
+        own_runner = _Runner(_name(parts.agent), parts.agent)
         has_model = not isinstance(parts.provider, NoModel)
-        if wanted == SAME or wanted == mine.name or not (wanted or has_model):
-            return mine
+        if wanted == SAME or wanted == own_runner.name or not (wanted or has_model):
+            return own_runner
         agent = None
         if wanted not in ("", LOOP):
             if parts.agents is None:
-                raise ToolError(f"there is no agent {wanted!r} here: leave `agent` out")
+                raise ToolError(f"there is no agent {wanted!r}: leave `agent` out")
             agent = parts.agents(wanted)
         if agent is None and not has_model:
-            raise ToolError(f"there is no model beside {mine.name}: name {SAME!r} as the agent")
+            raise ToolError(
+                f"there is no model beside {own_runner.name}: name {SAME!r} as the agent"
+            )
         return _Runner(_name(agent), agent, is_ours=agent is not None)
 
     async def _open_when_free(self, call_id: str, task: Task, runner: _Runner) -> "Session":
@@ -308,7 +310,7 @@ class Subagents:
         """Open the session. Nothing is recorded before its first prompt."""
         parts, mode = self._parts, self._turn.tool_state.mode
         if parts.begin is None:
-            raise ToolError("there are no child sessions here")
+            raise ToolError("this engine cannot start subagents")
         parent = Parent(
             self._session_id,
             call_id,
@@ -333,23 +335,23 @@ class Subagents:
         left = None
         if self._deadline is not None:
             left = self._deadline - asyncio.get_running_loop().time()
-        given: dict[str, Any] = {
+        values: dict[str, Any] = {
             "limits": child_limits(self._turn.budget, task, left, shares=agent is not None),
             "mode": parent.mode(),
             "agent": agent,
             "parent": parent,
-            "small": None,  # its title is given, or its prompt
+            "small": None,  # it needs no title of its own
             "system": _system_prompt(parts, agent),
-            "tools": [tool for tool in parts.offered if tool.name not in _UNOFFERED],
+            "tools": [tool for tool in parts.offered if tool.name not in _OMITTED_TOOLS],
         }
         if parts.config.output_schema is not None:  # it is for the parent's answer
-            given["config"] = replace(parts.config, output_schema=None)
+            values["config"] = replace(parts.config, output_schema=None)
         if agent is not None:
-            given["provider"] = NoModel(agent)
+            values["provider"] = NoModel(agent)
         if parts.approver is not None:
             title = one_line(task.title or task.prompt)
-            given["approver"] = partial(self._turn.approvals.ask_for_child, title)
-        return parts.changed(**given)
+            values["approver"] = partial(self._turn.approvals.ask_for_child, title)
+        return parts.changed(**values)
 
 
 class _ChildRun:
@@ -363,7 +365,7 @@ class _ChildRun:
         self._reason: Reason = "failed"
 
     async def run(self, task: Task, agent: str) -> TaskResult:
-        """Run it. The parent records its start before anything happens, and its end."""
+        """Run the subagent. Record its start durably before anything happens, and its end."""
         child = self._child
         progress = ProgressForwarder(child, self._call_id, self._emit)
         prompt = one_line(task.prompt, _PROMPT)
@@ -382,13 +384,11 @@ class _ChildRun:
             await run_uncancelled(self._finish(progress))
         if result.permission_needed and result.reason != "parked":
             self._turn.approvals.add_unanswered(result.permission_needed)
-        text = (
-            result.text or progress.text
-        )  # a turn that was cut off may have written something before
+        text = result.text or progress.text  # a turn that was cut off may have written some text
         return TaskResult(child.id, result.reason, text, result.detail, agent, child.metrics)
 
     async def _finish(self, progress: ProgressForwarder) -> None:
-        """Close it: nothing of it keeps running, and what it used is counted."""
+        """Close the subagent, so that nothing of it keeps running, and record its end."""
         child = self._child
         try:
             await child.close()
