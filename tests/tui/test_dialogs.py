@@ -87,7 +87,7 @@ def test_ctrl_c_copies_what_is_marked_in_a_dialog_and_leaves_it_open():
     assert play(dialog, story) == []
 
 
-@pytest.mark.parametrize(("key", "answer"), [("y", True), ("n", False), ("escape", False)])
+@pytest.mark.parametrize(("key", "answer"), [("y", True), ("n", False), ("escape", None)])
 def test_a_question_is_answered_by_its_keys(key, answer):
     async def story(app, pilot):
         await press(app, pilot, key)
@@ -226,7 +226,7 @@ def test_nothing_left_is_said():
     async def story(app, pilot):
         await pilot.press(*"zzz")
         await press(app, pilot, "enter", after=2)
-        assert "There is none." in app.export_screenshot().replace("&#160;", " ")
+        assert "Nothing matches." in app.export_screenshot().replace("&#160;", " ")
 
     assert play(Choose("Model", ITEMS), story) == []
 

@@ -218,6 +218,21 @@ def test_a_long_file_has_to_be_read_to_its_end(folder, tmp_path, size):
     assert Trust(tmp_path / "state").is_trusted(folder)
 
 
+@pytest.mark.parametrize(("key", "asks_again"), [("n", False), ("escape", True), ("ctrl+c", True)])
+def test_only_a_no_keeps_bridle_from_asking_about_the_folder_again(
+    folder, tmp_path, key, asks_again
+):
+    (folder / "AGENTS.md").write_text("Be kind.\n")
+
+    async def story(pilot):
+        await opens(pilot, Confirm)
+        await press(pilot, key)
+        await ready(pilot)
+
+    play({"model": script(tmp_path, "Hello.")}, story)
+    assert (ChatPreface({}).untrusted() is not None) == asks_again
+
+
 def test_rules_that_cannot_be_understood_are_not_trusted_and_the_screen_opens(folder, tmp_path):
     (folder / ".bridle" / "policy.yaml").write_text("rules: [what is this\n")
     flags = {"model": script(tmp_path, "Hello.")}

@@ -123,7 +123,7 @@ def test_fork_goes_on_in_a_copy(tmp_path):
         assert house.session.id != first
         await shows(pilot, "Hello.")
         await obey(pilot, "/fork x")
-        await shows(pilot, "/fork takes a whole number from 1 on, and not x")
+        await shows(pilot, "/fork takes a number from 1 on, not “x”")
 
     play(tmp_path, story, "Hello.")
 

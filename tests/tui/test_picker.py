@@ -7,8 +7,10 @@ from time import monotonic
 import pytest
 from textual import events
 
+from bridle.client.values import SessionLine
 from bridle.tui.dialogs import AskText, Confirm
 from bridle.tui.house import Listed
+from bridle.tui.house_listed import listed
 from bridle.tui.picker import Picker
 from bridle.tui.picker_words import about, age, line_of
 from tui.obeying_rig import obey, opens, press
@@ -135,7 +137,7 @@ def test_what_a_session_does_is_shown_as_it_happens(tmp_path):
         await house.renew()
         await pilot.app.chat.rejoin()
         await pick(pilot)
-        await shows(pilot, "● wait here  runs")
+        await shows(pilot, "● wait here  running")
         await running.interrupt()
         await until(pilot, lambda: "● wait here" not in seen(pilot))
 
@@ -199,13 +201,21 @@ def test_a_failed_session_says_so():
     assert (line.sign, line.rest) == ("✗", "failed")
 
 
+def test_a_session_whose_turn_a_person_stopped_did_not_fail():
+    stopped = listed(SessionLine(id="x", state="failed", reason="interrupted"))
+    line = line_of(stopped, NOW)
+    assert (line.sign, line.rest) == ("·", "stopped")
+    failed = listed(SessionLine(id="x", state="failed", reason="budget"))
+    assert line_of(failed, NOW).rest == "failed"
+
+
 def test_a_line_says_what_a_session_does_and_whose_it_is():
     one = Listed(
         id="x", title="a\x1b[2Jb", state="asks", waiting=2, workspace="/w/there", holder="pid 7"
     )
     line = line_of(one, NOW, "/w/here")
     assert line.title == "a\\x1b[2Jb"
-    assert line.rest == "asks 2 questions · there · in pid 7"
+    assert line.rest == "needs 2 answers · there · in pid 7"
     assert line_of(Listed(id="x"), NOW).title == "(no title)"
     assert line_of(Listed(id="x", state="strange"), NOW).sign == "·"
 

@@ -27,6 +27,7 @@ MARKS = {
     "refused": ("✗", "warn"),
     "unknown": ("?", "bad"),
 }
+_QUESTIONS = ("ask_user", "exit_plan_mode")  # the call itself is the question
 _TAIL = 4  # lines of a running tool
 _FAILED = 8  # ... and of a command that failed
 _MOST = 2_000  # lines of a diff that is unfolded
@@ -82,7 +83,7 @@ class CallLines:
         if call.state == "writing":
             return "…"
         if call.state == "asked":
-            return "asks"
+            return "needs an answer" if call.name in _QUESTIONS else "needs approval"
         if call.state == "running" or call.state == "ready":
             return ""
         if call.diff:

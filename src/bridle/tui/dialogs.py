@@ -116,13 +116,16 @@ class Dialog(ModalScreen[T]):
             event.prevent_default()
 
 
-class Confirm(Dialog[bool]):
-    """Yes or no. With `read`, yes counts only once the end of the lines was on the screen."""
+class Confirm(Dialog[bool | None]):
+    """Yes or no; None if it was left without an answer, which does nothing.
+
+    With `read`, yes counts only once the end of the lines was on the screen.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "yes", show=False),
         Binding("n", "no", show=False),
-        Binding("escape", "no", show=False),
+        Binding("escape", "leave", show=False),
     ]
     _deciding = ("y", "n")
 
@@ -160,6 +163,10 @@ class Confirm(Dialog[bool]):
     def action_no(self) -> None:
         """No; nothing happens."""
         self.dismiss(False)
+
+    def action_leave(self) -> None:
+        """Neither yes nor no."""
+        self.dismiss(None)
 
 
 class TextPage(Dialog[None]):
@@ -231,7 +238,7 @@ class Choose(Dialog[str | None]):
         escape: str = "closes",
     ) -> None:
         """`escape` says what Escape does."""
-        super().__init__(title, f"type to filter · Enter selects · Esc {escape}")
+        super().__init__(title, f"Enter selects · Esc {escape}")
         self._said = clean(said)
         self._items = {item.key: item for item in items}
         self._empty = empty
@@ -243,7 +250,7 @@ class Choose(Dialog[str | None]):
         with self._dress(Vertical()):
             if self._said:
                 yield Static(Content(self._said), id="said")
-            yield Field(placeholder="filter")
+            yield Field(placeholder="type to filter")
             yield self._list
 
     def on_mount(self) -> None:
@@ -261,7 +268,8 @@ class Choose(Dialog[str | None]):
         keys = [named[name] for name in found]
         self._list.set_options(_option(self._items[key], at) for at, key in enumerate(keys))
         if not keys:
-            self._list.add_option(Option(Content(clean_line(self._empty)), disabled=True))
+            empty = "Nothing matches." if self._items else clean_line(self._empty)
+            self._list.add_option(Option(Content(empty), disabled=True))
         marked = [at for at, key in enumerate(keys) if self._items[key].chosen and not query]
         self._list.highlighted = (marked or [0])[0] if keys else None
         self._keys_shown = keys

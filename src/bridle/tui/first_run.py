@@ -32,13 +32,15 @@ async def about_folder(preface: Preface, found: Untrusted, ask: Asking) -> str:
     said = (
         f"Trust these files in {one_line(str(found.root), 300)}?\n"
         "They come from whoever wrote this folder: rules, hooks and servers can run programs, "
-        "and the model follows instructions. Without your yes they are ignored; if one "
+        "and the model follows instructions. They are ignored unless you trust them; if one "
         "changes, you are asked again."
     )
-    if await ask(Confirm("Trust this folder?", said, trust_lines(found.files), read=True)):
+    answer = await ask(Confirm("Trust this folder?", said, trust_lines(found.files), read=True))
+    if answer:
         await asyncio.to_thread(preface.trust, found)
         return f"Trusted as shown: {', '.join(new)}."
-    await asyncio.to_thread(preface.decline, found)
+    if answer is not None:  # left without an answer, it is asked again the next time
+        await asyncio.to_thread(preface.decline, found)
     return ""  # what does not count is told when the session is opened
 
 
@@ -56,7 +58,7 @@ async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
         )
     preface.use(chosen)
     place = config_place()
-    said = f"Use {one_line(chosen)} from now on?\ny writes it into {place}; n uses it this time."
+    said = f"Use {one_line(chosen)} from now on?\ny writes it into {place}; n uses it for this session only."
     if await ask(Confirm("Keep this choice?", said)):
         await asyncio.to_thread(save_choice, "model", chosen)
         return f"{chosen} is written to {place}."
@@ -79,7 +81,7 @@ async def _choice(lacking: Lacking, ask: Asking) -> str | None:
 
 def _items(lacking: Lacking) -> list[Item]:
     local = [Item(name, name, "answers on this machine") for name in lacking.local]
-    offline = "needs no key and no network; not a language model, but good for a look around"
+    offline = "a few rules, no language model; needs no key or network"
     return [
         *local,
         Item(_OFFLINE, "offline", offline),

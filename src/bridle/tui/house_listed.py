@@ -23,6 +23,8 @@ class Line(Protocol):
     @property
     def state(self) -> str: ...
     @property
+    def reason(self) -> str: ...
+    @property
     def waiting(self) -> int: ...
     @property
     def cost(self) -> float: ...
@@ -39,6 +41,8 @@ class Line(Protocol):
 def listed(line: Line, here: str = "") -> Listed:
     """The session; `here` is how this process is named where it holds it."""
     state = _STATES.get(line.state, line.state)
+    if line.state == "failed" and line.reason == "interrupted":
+        state = "stopped"
     if line.waiting and not line.holder:
         state = "parked"
     return Listed(

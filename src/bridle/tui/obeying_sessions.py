@@ -65,7 +65,7 @@ async def _rewind(stage: Stage, rest: str) -> None:
 
 def _number(text: str, command: str) -> int:
     if not (text.isascii() and text.isdecimal()) or not 0 < int(text[:10]) <= 999_999_999:
-        said = f"{command} takes a whole number from 1 on, and not {one_line(text, 40)}"
+        said = f"{command} takes a number from 1 on, not “{one_line(text, 40)}”"
         raise SessionError(said, hint=f"For example: {command} 2")
     return int(text[:10])
 

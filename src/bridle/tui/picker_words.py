@@ -7,13 +7,14 @@ from bridle.tui.house import Listed
 from bridle.usage import format_cost
 from bridle.workspace.text import one_line, quantity
 
-_SIGNS = {"running": "●", "asks": "?", "parked": "?", "done": "✓", "failed": "✗", "idle": "·"}
+_SIGNS = {"running": "●", "asks": "?", "parked": "?", "done": "✓", "failed": "✗"}
 _TONES = {"running": "$accent", "asks": "$warning", "parked": "$warning", "failed": "$error"}
 _WORDS = {
-    "running": "runs",
-    "asks": "asks",
-    "parked": "waits for an answer",
+    "running": "running",
+    "asks": "needs an answer",
+    "parked": "parked: needs an answer",
     "done": "done",
+    "stopped": "stopped",
     "failed": "failed",
     "idle": "",
 }
@@ -30,7 +31,7 @@ class Line(NamedTuple):
 
 def line_of(one: Listed, now: datetime, here: str = "") -> Line:
     """The session in a line; `here` is the folder that is worked in, which need not be said."""
-    state = one.state if one.state in _SIGNS else "idle"
+    state = one.state if one.state in _WORDS else "idle"
     pieces = [_state(one, state), age(one.updated_at, now)]
     if one.workspace and one.workspace != here:
         pieces.append(one_line(one.workspace.rstrip("/").rpartition("/")[2], 24))
@@ -38,12 +39,12 @@ def line_of(one: Listed, now: datetime, here: str = "") -> Line:
         pieces.append(f"in {one_line(one.holder, 30)}")
     title = one_line(one.title, 120) or "(no title)"
     rest = " · ".join(piece for piece in pieces if piece)
-    return Line(_SIGNS[state], _TONES.get(state, "$foreground 60%"), title, rest)
+    return Line(_SIGNS.get(state, "·"), _TONES.get(state, "$foreground 60%"), title, rest)
 
 
 def _state(one: Listed, state: str) -> str:
     if state == "asks" and one.waiting > 1:
-        return f"asks {one.waiting} questions"
+        return f"needs {one.waiting} answers"
     return _WORDS[state]
 
 

@@ -27,7 +27,7 @@ from bridle.workspace.event_text import answered_words
 from bridle.workspace.text import one_line
 
 _EXPIRED = "nobody answered in time, which counts as a no"
-_OVER = "its turn is over"
+_OVER = "not asked any more: the turn has ended"
 
 
 def _how_to_call() -> str:
