@@ -21,7 +21,8 @@ class Listed(Struct, frozen=True, kw_only=True):
     """A session as the picker shows it.
 
     `state`: running, asks (somebody holds it and waits for an answer), parked (nobody holds it, and
-    answers are missing), done, stopped (a person did that), failed, idle. `holder`: `here`, or a process in words.
+    answers are missing), done, stopped (a person did that), failed, idle. `holder`: `here`, or a
+    process in words.
     """
 
     id: str
