@@ -58,7 +58,10 @@ async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
         )
     preface.use(chosen)
     place = config_place()
-    said = f"Use {one_line(chosen)} from now on?\ny writes it into {place}; n uses it for this session only."
+    said = (
+        f"Use {one_line(chosen)} from now on?\n"
+        f"y writes it into {place}; n uses it for this session only."
+    )
     if await ask(Confirm("Keep this choice?", said)):
         await asyncio.to_thread(save_choice, "model", chosen)
         return f"{chosen} is written to {place}."
