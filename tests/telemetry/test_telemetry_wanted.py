@@ -9,7 +9,7 @@ from rig_spans import Collected
 from bridle.config.loader import load_settings
 from bridle.errors import ConfigError
 from bridle.runtime import build_engine
-from bridle.runtime.telemetry import is_named, traced_store
+from bridle.runtime.telemetry import is_exporter_named, traced_store
 from bridle.runtime.telemetry_spans import TracedStore
 from bridle.stores.memory import MemoryStore
 from rig import run
@@ -93,7 +93,7 @@ def test_the_command_line_does_as_the_settings_say(tmp_path):
     ],
 )
 def test_what_the_environment_has_to_say(environ, named):
-    assert is_named(environ) is named
+    assert is_exporter_named(environ) is named
 
 
 def test_an_exporter_that_is_not_there_is_an_error_only_for_those_who_insist(caplog):

@@ -116,9 +116,9 @@ def _catalogue() -> dict[str, dict[str, object]]:
     import json
     from pathlib import Path
 
-    import bridle.providers
+    import bridle
 
-    file = Path(bridle.providers.__path__[0], "catalogue.json")
+    file = Path(bridle.__path__[0], "providers/catalogue.json")
     found: dict[str, dict[str, object]] = json.loads(file.read_bytes())
     return found
 

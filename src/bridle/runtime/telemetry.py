@@ -1,8 +1,8 @@
-"""Is OpenTelemetry wanted, and where do its spans go? Costs nothing where it is not.
+"""Decides whether OpenTelemetry spans are sent, and by which tracer provider.
 
-It is on where somebody asks for it (`telemetry=True`, or a tracer provider of their own), where a
-provider is configured in this process, or where the environment names an exporter (`OTEL_…`).
-Nothing of OpenTelemetry is imported before that is known. What spans say is in telemetry_spans.py.
+They are sent if somebody asks for it (`telemetry=True`, or a tracer provider), if this process has
+a provider, or if the environment names an exporter (`OTEL_…`). OpenTelemetry is not imported before
+that is known. What spans contain is in telemetry_spans.py.
 """
 
 import logging
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-NAMED = (  # each of them says where spans are to go
+VARIABLES = (  # each of them names an exporter
     "OTEL_TRACES_EXPORTER",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
@@ -28,7 +28,7 @@ _EXPORT = (
     "Install one with OpenTelemetry's SDK (pip install opentelemetry-sdk "
     "opentelemetry-exporter-otlp-proto-http), or configure a tracer provider before the engine."
 )
-_made: "list[TracerProvider]" = []  # the one that was made of the environment, for all engines
+_own_providers: "list[TracerProvider]" = []  # one for all engines, as the environment says
 
 
 def traced_store(
@@ -39,7 +39,7 @@ def traced_store(
     `wanted` is True, False, a tracer provider, or None: if the process has one, or the environment
     names an exporter.
     """
-    if wanted is False or (wanted is None and not (_is_loaded() or is_named(environ))):
+    if wanted is False or (wanted is None and not (_is_loaded() or is_exporter_named(environ))):
         return store
     provider = _provider(wanted, environ)
     if provider is None:
@@ -49,13 +49,13 @@ def traced_store(
     return TracedStore(store, provider, content=content)
 
 
-def is_named(environ: Mapping[str, str]) -> bool:
-    """Does the environment say where spans are to go?"""
+def is_exporter_named(environ: Mapping[str, str]) -> bool:
+    """Does the environment name an exporter?"""
     if environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return False
     if environ.get("OTEL_TRACES_EXPORTER", "").lower() == "none":
         return False
-    return any(environ.get(name) for name in NAMED)
+    return any(environ.get(name) for name in VARIABLES)
 
 
 def _is_loaded() -> bool:
@@ -63,9 +63,9 @@ def _is_loaded() -> bool:
 
 
 def _provider(wanted: Any, environ: Mapping[str, str]) -> "TracerProvider | None":
-    """Who makes the spans; None where nobody can be found and nobody insists."""
+    """Return the tracer provider; None if there is none and `wanted` does not insist."""
     if wanted not in (None, True):
-        return _checked(wanted)
+        return _check_provider(wanted)
     try:
         from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
     except ImportError as lacking:
@@ -74,10 +74,10 @@ def _provider(wanted: Any, environ: Mapping[str, str]) -> "TracerProvider | None
         raise ConfigError(
             "telemetry needs OpenTelemetry's API", lacking, hint=install_hint("telemetry")
         ) from None
-    found = get_tracer_provider()
-    if not isinstance(found, ProxyTracerProvider):
-        return found
-    if wanted is None and not is_named(environ):
+    provider = get_tracer_provider()
+    if not isinstance(provider, ProxyTracerProvider):
+        return provider
+    if wanted is None and not is_exporter_named(environ):
         return None
     try:
         return _from_environment(environ)
@@ -89,7 +89,7 @@ def _provider(wanted: Any, environ: Mapping[str, str]) -> "TracerProvider | None
         return None
 
 
-def _checked(given: Any) -> "TracerProvider":
+def _check_provider(given: Any) -> "TracerProvider":
     if not callable(getattr(given, "get_tracer", None)):
         raise ConfigError(
             f"telemetry is a {type(given).__name__}",
@@ -100,9 +100,9 @@ def _checked(given: Any) -> "TracerProvider":
 
 
 def _from_environment(environ: Mapping[str, str]) -> "TracerProvider":
-    """A provider of our own, which leaves the process's alone. Raise `ConfigError`."""
-    if _made:
-        return _made[0]
+    """Return a provider of our own, which is not set for the process. Raise `ConfigError`."""
+    if _own_providers:
+        return _own_providers[0]
     try:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider as Provider
@@ -116,27 +116,26 @@ def _from_environment(environ: Mapping[str, str]) -> "TracerProvider":
     provider = Provider(resource=Resource.create(named))
     for exporter in exporters:
         provider.add_span_processor(BatchSpanProcessor(exporter))
-    _made.append(provider)
+    _own_providers.append(provider)
     return provider
 
 
 def _exporters(environ: Mapping[str, str]) -> list[Any]:
-    """Those that the environment names, by OpenTelemetry's own rules; OTLP where it names none."""
+    """Return the exporters that the environment names by OpenTelemetry's rules; OTLP if none."""
     from importlib.metadata import entry_points
 
-    known = {one.name: one for one in entry_points(group="opentelemetry_traces_exporter")}
-    found = []
+    points = {point.name: point for point in entry_points(group="opentelemetry_traces_exporter")}
+    exporters = []
     for name in (environ.get("OTEL_TRACES_EXPORTER") or "otlp").split(","):
-        entry = next(
-            (known[one] for one in _spellings(name.strip(), environ) if one in known), None
-        )
+        names = _entry_names(name.strip(), environ)
+        entry = next((points[key] for key in names if key in points), None)
         if entry is None:
             raise ConfigError(f"there is no exporter {name.strip()!r} for spans", hint=_EXPORT)
-        found.append(entry.load()())
-    return found
+        exporters.append(entry.load()())
+    return exporters
 
 
-def _spellings(name: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+def _entry_names(name: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     if name != "otlp":
         return (name,)
     how = environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")

@@ -51,22 +51,22 @@ REPLIED = "gen_ai.output.messages"
 ERROR = "error.type"
 
 _WRONG = ("failed", "timeout", "stuck", "max_tokens", "unknown")
-_MOST = 32_000  # characters of what was said
-_LONGEST = 100  # characters of a name
+_MAX_TEXT = 32_000  # characters of what was said
+_MAX_NAME = 100  # characters of a name
 _ACP = "acp:"
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class Tracer:
-    """Where the spans of all sessions go, and which tasks are under way."""
+    """The tracer for the spans of all sessions, and the tasks that are running."""
 
     def __init__(self, provider: "TracerProvider", *, content: bool = False) -> None:
         self.start = provider.get_tracer("bridle", __version__).start_span
         self.content = content
-        self.tasks: dict[str, Sent] = {}  # by child session, whose spans go below
+        self.tasks: dict[str, Sent] = {}  # by child session, whose spans are below it
 
 
-class Sending:
+class SessionSpans:
     """The open spans of one session."""
 
     def __init__(self, tracer: Tracer, session_id: str) -> None:
@@ -75,8 +75,8 @@ class Sending:
         self._open: dict[int, Sent] = {}
         self.muted = False
 
-    def tell(self, span: Span) -> None:
-        """A span has begun, or is over."""
+    def send(self, span: Span) -> None:
+        """Start or end OpenTelemetry's span for this one."""
         if self.muted:
             return
         if span.kind == "mark":
@@ -87,10 +87,10 @@ class Sending:
             self._begin(span)
 
     def _begin(self, span: Span) -> None:
-        above = self._above(span)
+        parent = self._parent(span)
         sent = self._open[id(span)] = self._tracer.start(
             _name(span),
-            context=None if above is None else trace.set_span_in_context(above),
+            context=None if parent is None else trace.set_span_in_context(parent),
             kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
             attributes={CONVERSATION: self._session_id, **_identity(span), **_turn(span)},
             start_time=span.start * 1_000_000,
@@ -98,12 +98,12 @@ class Sending:
         if span.kind == "task":
             self._tracer.tasks[span.child] = sent
 
-    def _above(self, span: Span) -> "Sent | None":
-        """The span that it lies in; of a session its task, or whatever the caller is in."""
+    def _parent(self, span: Span) -> "Sent | None":
+        """Return the span around it; for a session, its task or the caller's current span."""
         above = span.parent
         while above is not None:
-            if (found := self._open.get(id(above))) is not None:
-                return found
+            if (sent := self._open.get(id(above))) is not None:
+                return sent
             above = above.parent  # it began in another process
         return self._tracer.tasks.get(self._session_id)
 
@@ -114,7 +114,7 @@ class Sending:
         if sent is None:
             return  # it began in another process
         if span.kind == "turn":
-            sent.update_name(_name(span))  # who carries it is said after it has begun
+            sent.update_name(_name(span))  # the agent's name is recorded after the start
         sent.set_attributes(_outcome(span))
         if self._tracer.content:
             sent.set_attributes(_content(span))
@@ -123,14 +123,14 @@ class Sending:
         sent.end(span.end * 1_000_000)
 
     def _mark(self, span: Span) -> None:
-        """A moment and no time: an event of the span around it."""
-        above = self._above(span)
-        if span.over and above is not None:
-            above.add_event(f"bridle.{span.name}", timestamp=span.end * 1_000_000)
+        """Add a mark, which has no duration, as an event to the span around it."""
+        parent = self._parent(span)
+        if span.over and parent is not None:
+            parent.add_event(f"bridle.{span.name}", timestamp=span.end * 1_000_000)
 
 
 def _name(span: Span) -> str:
-    """A name of few: what differs from one to the next is an attribute."""
+    """Return one of few names: what differs between spans is in their attributes."""
     if span.kind == "model":
         return f"chat {_model(span.model)[1]}".rstrip()
     if span.kind == "tool":
@@ -143,7 +143,7 @@ def _name(span: Span) -> str:
 
 
 def _model(label: str) -> tuple[str, str]:
-    """`anthropic/claude-…` as provider and model; another agent's label is no model's name."""
+    """Split `anthropic/claude-…` into provider and model; an agent's label names no model."""
     if label.startswith(_ACP):
         return _agent(label), ""
     provider, slash, model = label.partition("/")
@@ -151,7 +151,7 @@ def _model(label: str) -> tuple[str, str]:
 
 
 def _agent(name: str) -> str:
-    """Who carries a turn. Of a command line only the program: the rest may say anything."""
+    """Return the agent's name; of a command line only the program, as the rest may be private."""
     if name.startswith(_ACP):
         program = name.removeprefix(_ACP).split()
         return _ACP + _short(PurePath(program[0]).name if program else "")
@@ -159,59 +159,63 @@ def _agent(name: str) -> str:
 
 
 def _short(name: str) -> str:
-    """A name that somebody else has chosen, such as a model that asks for a tool there is not."""
-    return one_line(name, _LONGEST)
+    """Shorten a name that somebody else has chosen, such as that of an unknown tool."""
+    return one_line(name, _MAX_NAME)
 
 
 def _identity(span: Span) -> dict[str, Any]:
-    """What is known of a span when it begins."""
-    found: dict[str, Any] = {"bridle.kind": span.kind}
+    """Return the attributes that are known at the start."""
+    attributes: dict[str, Any] = {"bridle.kind": span.kind}
     if span.kind == "model":
         provider, model = _model(span.model)
-        found |= {OPERATION: "chat", REQUEST_MODEL: model, PROVIDER: provider}
-        found["bridle.purpose"] = span.detail
+        attributes |= {OPERATION: "chat", REQUEST_MODEL: model, PROVIDER: provider}
+        attributes["bridle.purpose"] = span.detail
     elif span.kind == "turn":
-        found[OPERATION] = "invoke_agent"
+        attributes[OPERATION] = "invoke_agent"
     elif span.kind == "step":
-        found["bridle.step"] = span.number
+        attributes["bridle.step"] = span.number
     elif span.kind == "tool":
-        found |= {OPERATION: "execute_tool", TOOL: _short(span.name), CALL: _short(span.call_id)}
+        attributes |= {
+            OPERATION: "execute_tool",
+            TOOL: _short(span.name),
+            CALL: _short(span.call_id),
+        }
     elif span.kind == "wait" and isinstance(span.request, ToolCall):
-        found |= {TOOL: _short(span.request.name), CALL: _short(span.call_id)}
+        attributes |= {TOOL: _short(span.request.name), CALL: _short(span.call_id)}
     elif span.kind == "task":
-        found |= {"bridle.task.session": span.child, AGENT: _agent(span.detail)}
-        found[CALL] = _short(span.call_id)
-    return {key: value for key, value in found.items() if value}
+        attributes |= {"bridle.task.session": span.child, AGENT: _agent(span.detail)}
+        attributes[CALL] = _short(span.call_id)
+    return {key: value for key, value in attributes.items() if value}
 
 
 def _turn(span: Span) -> dict[str, int]:
-    """The turn that it belongs to."""
-    one: Span | None = span
-    while one is not None and one.kind != "turn" and not (one.kind == "wait" and one.number):
-        one = one.parent
-    return {} if one is None else {"bridle.turn": one.number}
+    """Return the number of the turn that it belongs to, as an attribute."""
+    turn: Span | None = span
+    while turn is not None and turn.kind != "turn" and not (turn.kind == "wait" and turn.number):
+        turn = turn.parent
+    return {} if turn is None else {"bridle.turn": turn.number}
 
 
 def _outcome(span: Span) -> dict[str, Any]:
-    """What is known when it is over."""
-    found: dict[str, Any] = {"bridle.status": span.status, **_use(span.used)}
-    found[ERROR] = span.error or (span.status if span.status in _WRONG else "")
-    found["bridle.retries"] = span.retries
+    """Return the attributes that are known at the end."""
+    attributes: dict[str, Any] = {"bridle.status": span.status, **_usage(span.used)}
+    attributes[ERROR] = span.error or (span.status if span.status in _WRONG else "")
+    attributes["bridle.retries"] = span.retries
     if span.kind == "turn":
-        found[AGENT] = _agent(span.detail)
+        attributes[AGENT] = _agent(span.detail)
     if span.kind == "model":
-        found |= {RESPONSE_MODEL: _model(span.model)[1], RESPONSE_ID: span.request_id}
-        found[FINISH] = (span.stop_reason,) if span.stop_reason else ()
+        attributes |= {RESPONSE_MODEL: _model(span.model)[1], RESPONSE_ID: span.request_id}
+        attributes[FINISH] = (span.stop_reason,) if span.stop_reason else ()
         if span.first:
-            found[FIRST] = max(0, span.first - span.start) / 1000
-    return {key: value for key, value in found.items() if value or key == FIRST}
+            attributes[FIRST] = max(0, span.first - span.start) / 1000
+    return {key: value for key, value in attributes.items() if value or key == FIRST}
 
 
-def _use(used: ExecutionMetrics) -> dict[str, Any]:
-    """Tokens and dollars. An unknown price is left out and counted, never zero."""
+def _usage(used: ExecutionMetrics) -> dict[str, Any]:
+    """Return tokens and dollars. An unknown price is left out and counted, never zero."""
     if not used.invocations:
         return {}
-    found: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         INPUT: used.tokens - used.total_output_tokens,
         OUTPUT: used.total_output_tokens,
         CACHE_READ: used.cache_read_tokens,
@@ -219,71 +223,71 @@ def _use(used: ExecutionMetrics) -> dict[str, Any]:
         "bridle.unpriced": used.unpriced,
     }
     if used.unpriced < used.invocations:
-        found["bridle.cost.usd"] = used.cost or 0.0
-    return found
+        attributes["bridle.cost.usd"] = used.cost or 0.0
+    return attributes
 
 
 def _content(span: Span) -> dict[str, str]:
-    """What was said, for those who have asked for it."""
-    found: dict[str, str] = {}
+    """Return prompts, arguments, results and replies, which are sent only with `content`."""
+    attributes: dict[str, str] = {}
     if isinstance(span.request, str):
-        found[SAID] = _written([{"role": "user", "parts": [_text(span.request)]}])
+        attributes[SAID] = _as_json([{"role": "user", "parts": [_text(span.request)]}])
     if span.kind == "tool" and isinstance(span.request, ToolCall):
-        found[ARGUMENTS] = _written(span.request.arguments)
+        attributes[ARGUMENTS] = _as_json(span.request.arguments)
     if isinstance(span.response, ToolOutput):
-        found[RESULT] = shorten(span.response.text, _MOST)
+        attributes[RESULT] = shorten(span.response.text, _MAX_TEXT)
     if isinstance(span.response, Message):
         calls = [
-            {"type": "tool_call", "id": one.id, "name": one.name, "arguments": one.arguments}
-            for one in span.response.tool_calls
+            {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
+            for call in span.response.tool_calls
         ]
         text = [_text(span.response.content)] if span.response.content else []
         reason = {"finish_reason": span.stop_reason}
-        found[REPLIED] = _written([{"role": "assistant", "parts": text + calls, **reason}])
-    return found
+        attributes[REPLIED] = _as_json([{"role": "assistant", "parts": text + calls, **reason}])
+    return attributes
 
 
 def _text(content: str) -> dict[str, Any]:
-    return {"type": "text", "content": shorten(content, _MOST)}
+    return {"type": "text", "content": shorten(content, _MAX_TEXT)}
 
 
-def _written(value: Any) -> str:
-    return shorten(_encode(value).decode(), 2 * _MOST)
+def _as_json(value: Any) -> str:
+    return shorten(_encode(value).decode(), 2 * _MAX_TEXT)
 
 
 log = logging.getLogger(__name__)
 
 
 class TracedStore:
-    """Where sessions are kept, and their spans told."""
+    """A store that also sends spans of what its logs record."""
 
     def __init__(self, store: Store, provider: "TracerProvider", *, content: bool = False) -> None:
         self._store = store
         self._tracer = Tracer(provider, content=content)
 
     def create(self, session_id: str) -> "TracedLog":
-        """A new log."""
-        return TracedLog(self._store.create(session_id), _Watch(self._tracer, session_id))
+        """Create a log."""
+        return TracedLog(self._store.create(session_id), _SpanWriter(self._tracer, session_id))
 
     async def resume(self, session_id: str, apply: Callable[[Record], None]) -> "TracedLog":
-        """Take a log up; what stands in it was another process's, and is told by nobody."""
-        watch = _Watch(self._tracer, session_id)
+        """Resume a log. No spans are sent for its earlier records: another process did."""
+        writer = _SpanWriter(self._tracer, session_id)
 
-        def both(record: Record) -> None:
+        def apply_and_add(record: Record) -> None:
             apply(record)
-            watch.take(record)
+            writer.add(record)
 
-        watch.mute()
-        inner = await self._store.resume(session_id, both)
-        watch.unmute()
-        return TracedLog(inner, watch)
+        writer.mute()
+        inner = await self._store.resume(session_id, apply_and_add)
+        writer.unmute()
+        return TracedLog(inner, writer)
 
     def read(self, session_id: str, after: int = 0) -> Iterator[Record]:
-        """The records that have been written."""
+        """Yield the records that have been written."""
         return self._store.read(session_id, after)
 
     def sessions(self) -> list[SessionSummary]:
-        """All sessions, the newest first."""
+        """Return all sessions, the newest first."""
         return self._store.sessions()
 
     def send_message(self, session_id: str, message: InboxMessage) -> None:
@@ -291,7 +295,7 @@ class TracedStore:
         self._store.send_message(session_id, message)
 
     def delete(self, session_id: str) -> None:
-        """Remove a session that nobody holds."""
+        """Remove a session that no process owns."""
         self._store.delete(session_id)
 
     def listen(self, on_message: Callable[[], None] | None) -> None:
@@ -299,20 +303,20 @@ class TracedStore:
         self._store.listen(on_message)
 
     def close(self) -> None:
-        """Let go of threads and clocks."""
+        """Close the store."""
         self._store.close()
 
     def __getattr__(self, name: str) -> Any:
-        """What a store has beyond its promise, such as its folder."""
+        """Return what a store has besides its protocol, such as its folder."""
         return getattr(self._store, name)
 
 
 class TracedLog:
-    """A log whose records are told as spans."""
+    """A log whose records are also sent as spans."""
 
-    def __init__(self, inner: Log, watch: "_Watch") -> None:
+    def __init__(self, inner: Log, writer: "_SpanWriter") -> None:
         self._log = inner
-        self._watch = watch
+        self._writer = writer
         self.settled = inner.settled
         self.on_written: Callable[[Callable[[Sequence[Record]], None] | None], None]
         self.on_written = inner.on_written
@@ -322,7 +326,7 @@ class TracedLog:
 
     @property
     def session_id(self) -> str:
-        """Whose log it is."""
+        """The id of its session."""
         return self._log.session_id
 
     @property
@@ -332,7 +336,7 @@ class TracedLog:
 
     @property
     def durable(self) -> int:
-        """The number up to which everything would survive."""
+        """The number of the newest record that would survive a crash."""
         return self._log.durable
 
     @property
@@ -351,54 +355,54 @@ class TracedLog:
         return self._log.weight
 
     def append(self, event: Event, data: bytes | None = None) -> Record:
-        """Number it, hand it on, look at it."""
+        """Append it to the log, and send spans for it."""
         record = self._log.append(event, data)
-        self._watch.take(record)
+        self._writer.add(record)
         return record
 
     async def close(self) -> None:
-        """Settle and let go; what is open is over."""
+        """Close the log, and end the spans that are open."""
         try:
             await self._log.close()
         finally:
-            self._watch.close()
+            self._writer.close()
 
     def __getattr__(self, name: str) -> Any:
-        """What a log has beyond its promise, such as its path."""
+        """Return what a log has besides its protocol, such as its path."""
         return getattr(self._log, name)
 
 
-class _Watch:
-    """The fold of one log and where its spans go. It never raises."""
+class _SpanWriter:
+    """Builds and sends the spans of one log. Never raises."""
 
     def __init__(self, tracer: Tracer, session_id: str) -> None:
-        self._sending = Sending(tracer, session_id)
-        self._tracing: SpanBuilder | None = SpanBuilder(self._sending.tell)
+        self._spans = SessionSpans(tracer, session_id)
+        self._builder: SpanBuilder | None = SpanBuilder(self._spans.send)
 
     def mute(self) -> None:
-        """Tell nothing of what comes."""
-        self._sending.muted = True
+        """Send no spans for the records that follow."""
+        self._spans.muted = True
 
     def unmute(self) -> None:
-        """Tell of what comes now, under a session span of its own."""
-        self._sending.muted = False
-        if self._tracing is not None:
-            self._tracing.restart()
+        """Send spans from now on, below a session span of their own."""
+        self._spans.muted = False
+        if self._builder is not None:
+            self._builder.restart()
 
-    def take(self, record: Record) -> None:
-        """One more record."""
-        if self._tracing is not None:
-            self._guarded(self._tracing.apply, record)
+    def add(self, record: Record) -> None:
+        """Send spans for one more record."""
+        if self._builder is not None:
+            self._try(self._builder.apply, record)
 
     def close(self) -> None:
-        """There will be no more."""
-        if self._tracing is not None:
-            self._guarded(self._tracing.close)
-            self._tracing = None
+        """End the spans that are open."""
+        if self._builder is not None:
+            self._try(self._builder.close)
+            self._builder = None
 
-    def _guarded(self, work: Callable[..., None], *given: Record) -> None:
+    def _try(self, work: Callable[..., None], *given: Record) -> None:
         try:
             work(*given)
-        except Exception:  # somebody's exporter: a session does not end for that
+        except Exception:  # an exporter's failure must not end a session
             log.warning("the spans of a session are lost from here on", exc_info=True)
-            self._tracing = None
+            self._builder = None
