@@ -399,8 +399,8 @@ def check_script(
     for text in (*texts, together):
         if len(text) < 6 or len(text) > _MAX_TEXT or not _HINT(text):
             continue
-        plain = _SIGNS.sub(" ", text.replace("${HOME}", "$HOME"))
-        if _DELETES_EVERYTHING.search(plain) or is_bomb(text):
+        words = _SIGNS.sub(" ", text.replace("${HOME}", "$HOME"))
+        if _DELETES_EVERYTHING.search(words) or is_bomb(text):
             findings.forbid(f"{name[:40]} may delete everything, as its words say")
 
 

@@ -128,8 +128,8 @@ class PathAccess:
             return ""
         place = self.place(text)
         self.add_program(place)
-        where = "" if place.inside else ", outside the workspace"
-        return f"runs {shorten(place.path)}{where}"
+        addition = "" if place.inside else ", outside the workspace"
+        return f"runs {shorten(place.path)}{addition}"
 
     def _check_write(self, place: Place, reason: str) -> None:
         if place.writing == "deny":
@@ -140,12 +140,12 @@ class PathAccess:
             self.findings.require_person(reason + _protection(place))
 
     def _check_delete(self, path: str, deep: bool) -> None:
-        low = path.lower()  # some file systems ignore case
-        if low == "." and deep:
+        lower = path.lower()  # some file systems ignore case
+        if lower == "." and deep:
             self.findings.forbid("deletes the workspace itself")
-        elif low == ".git" or low.endswith("/.git"):
+        elif lower == ".git" or lower.endswith("/.git"):
             self.findings.forbid(f"deletes {shorten(path)}, the history of the repository")
-        elif low.startswith(".git/") or "/.git/" in low:
+        elif lower.startswith(".git/") or "/.git/" in lower:
             self.findings.require_person(
                 f"deletes {shorten(path)}, a part of the repository's history"
             )
@@ -176,8 +176,10 @@ class PathAccess:
         if not deep or not folder.strip():
             return
         place = self.place(folder)
-        whole = place.path in (*_SYSTEM, self.machine.home) or (place.inside and place.path == ".")
-        if whole:
+        is_whole = place.path in (*_SYSTEM, self.machine.home) or (
+            place.inside and place.path == "."
+        )
+        if is_whole:
             self.findings.require_person(f"deletes {shorten(place.path)} if a variable is empty")
 
     def _text(self, arg: Arg) -> str:
