@@ -285,20 +285,20 @@ def _is_remote(arguments: Arguments) -> bool:
 
 
 OPERAND_KINDS: dict[str, Callable[[Arg, Arguments, PathAccess], str]] = {
-    "text": lambda arg, arguments, access: "",
-    "n": lambda arg, arguments, access: (
+    "text": lambda arg, arguments, access: "",  # any text
+    "n": lambda arg, arguments, access: (  # a number, perhaps with a unit
         "" if _NUMBER(arg.text) else f"{shorten(arg.text)} is not a number"
     ),
-    "look": lambda arg, arguments, access: access.add_read(arg, inside=False),
+    "look": lambda arg, arguments, access: access.add_read(arg, inside=False),  # is it there?
     "read": lambda arg, arguments, access: access.add_read(arg),
     "write": lambda arg, arguments, access: access.add_write(arg),
     "delete": lambda arg, arguments, access: access.add_delete(
         arg, deep=arguments.has("-r -R --recursive")
     ),
-    "folder": lambda arg, arguments, access: access.add_delete(arg, deep=True),
+    "folder": lambda arg, arguments, access: access.add_delete(arg, deep=True),  # all of it
     "run": lambda arg, arguments, access: access.add_script(arg),
-    "cd": lambda arg, arguments, access: "",
-    "work": lambda arg, arguments, access: access.add_read(arg),
+    "cd": lambda arg, arguments, access: "",  # `_change_folder` follows it
+    "work": lambda arg, arguments, access: access.add_read(arg),  # what a build works on
     "config": lambda arg, arguments, access: f"sets {shorten(arg.text)} for this command",
     "out": _build_output,
     "start": _search_start,
