@@ -66,7 +66,7 @@ def test_tool_calls_of_a_repair_count_too(bridle: Program):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--max-cost", "0.01"], "Give the model a price in the configuration"),
+        (["--max-cost", "0.01"], "Give the model a price in the settings"),
         (["--max-turn-tokens", "5"], "Raise the limit: it has no room for a single step."),
     ],
 )

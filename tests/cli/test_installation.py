@@ -81,7 +81,7 @@ def test_a_package_that_lost_files_when_the_other_was_uninstalled_says_so(bridle
 
 def test_something_that_breaks_later_names_the_other_distribution(bridle, site):
     assert started(bridle, site, "config", "show").returncode == 0
-    target = site / "bridle" / "config" / "__init__.py"
+    target = site / "bridle" / "config" / "loader.py"
     target.write_text("")
     record(site, "bridle", "0.7", [target])
     done = started(bridle, site, "config", "show")

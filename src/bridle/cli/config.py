@@ -48,13 +48,14 @@ def show(as_json: bool) -> None:
     there = "" if loaded.file.exists() else " (there is none)"
     click.echo(paint.dim(f"file: {loaded.file}{there}"))
     values = ["–" if item.value in ("", None) else plain(str(item.value)) for item in shown]
+    key_width = max(len(item.key) for item in shown)
     widest = min(48, max(map(cells, values)))
     for item, value in zip(shown, values, strict=True):
-        line = f"{item.key:22} {value}{' ' * (widest - cells(value))}"
+        line = f"{item.key:{key_width}} {value}{' ' * (widest - cells(value))}"
         is_set = item.origin != "default"
         click.echo(f"{line if is_set else paint.dim(line)} {paint.dim(item.origin)}")
     for one in hooks:
-        click.echo(f"{'hook':22} {plain(one['does'])} {paint.dim(plain(one['from']))}")
+        click.echo(f"{'hook':{key_width}} {plain(one['does'])} {paint.dim(plain(one['from']))}")
     for warning in loaded.warnings:
         complain(warning)
 
