@@ -112,8 +112,8 @@ def test_nobody_else_is_touched() -> None:
     wait = [sys.executable, "-c", "input()"]
     kinds: dict[str, Any] = {"stdin": subprocess.PIPE, "start_new_session": True}
     with subprocess.Popen(wait, **kinds) as neighbour:
-        with subprocess.Popen(wait, env=other.marked(os.environ), **kinds) as foreign:
-            with subprocess.Popen(wait, env=ours.marked(os.environ), **kinds) as own:
+        with subprocess.Popen(wait, env=other.with_mark(os.environ), **kinds) as foreign:
+            with subprocess.Popen(wait, env=ours.with_mark(os.environ), **kinds) as own:
                 ours.leader = foreign.pid + 1_000_000_000
                 ours.kill(thorough=True)
                 assert own.wait() == -9
@@ -125,5 +125,5 @@ def test_nobody_else_is_touched() -> None:
 
 def test_a_command_within_a_command_carries_both_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "outer")
-    assert ProcessTree().marked({"A": "b"}).keys() == {"A", VARIABLE}
-    assert ProcessTree().marked({})[VARIABLE].startswith("outer:")
+    assert ProcessTree().with_mark({"A": "b"}).keys() == {"A", VARIABLE}
+    assert ProcessTree().with_mark({})[VARIABLE].startswith("outer:")

@@ -196,7 +196,7 @@ def test_a_call_that_is_cancelled_before_its_effect_leaves_nothing(place):
             await task
 
     recorder = place.undo.record_turn("s", 1)
-    with place.undo._detector.folder.locked():  # so that it cannot have begun
+    with place.undo._detector.folder.lock():  # so that it cannot have begun
         asyncio.run(cancelled())
     place.put("a.txt", "the person's")
     place.turn = 1

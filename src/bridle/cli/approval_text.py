@@ -13,7 +13,7 @@ from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, YES, Answer
 from bridle.tui import question_words
 from bridle.tui.question_words import Line, Sheet, has_rule
-from bridle.workspace.event_text import session_words
+from bridle.workspace.event_text import session_grant_text
 from bridle.workspace.text import flat, neutral
 
 PLAN, ASK_USER = "exit_plan_mode", "ask_user"
@@ -40,7 +40,7 @@ def request_choices(asked: ApprovalAsked, width: int = 200) -> str:
     """Return what can be answered, and the prompt."""
     choices = {"y": "allow once"}
     if not asked.once_only:
-        choices["s"] = session_words(asked)
+        choices["s"] = session_grant_text(asked)
     if has_rule(asked):
         choices["r"] = "allow by this rule"
     words = 'or type what to do instead, which denies it; "y, …" allows it with a remark'
@@ -134,7 +134,7 @@ def group_choices(group: Sequence[ApprovalAsked], width: int = 200) -> str:
     """Return what can be answered to all of them, and the prompt."""
     choices = {"y": "allow all once"}
     if not any(asked.once_only for asked in group):
-        choices["s"] = session_words(group[0])
+        choices["s"] = session_grant_text(group[0])
     choices |= {"1,2": "only these", "each": "one by one", "n": "deny all"}
     return _choices(choices, "or type what to do instead, which denies all of them", width)
 

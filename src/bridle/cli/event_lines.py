@@ -34,7 +34,7 @@ from bridle.protocols.store import Record
 from bridle.tui import labels
 from bridle.tui.blocks import Notice
 from bridle.usage import ExecutionMetrics, format_cost
-from bridle.workspace.event_text import answered_words, ended_words
+from bridle.workspace.event_text import answer_text, end_text
 from bridle.workspace.text import flat, quantity, visible_json
 
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
@@ -113,7 +113,7 @@ def asked_line(asked: ApprovalAsked, paint: Paint, width: int) -> str:
 def answered_line(answer: ApprovalAnswered, paint: Paint, width: int, me: str = "me") -> str:
     """Return the line of an answer, with who gave it unless that was `me`."""
     mark = paint.green("✓") if answer.allowed else paint.red("✗")
-    return f"  {mark} {paint.dim(cut(answered_words(answer, me), width - 4))}"
+    return f"  {mark} {paint.dim(cut(answer_text(answer, me), width - 4))}"
 
 
 def activity_line(event: AgentActivity, paint: Paint, width: int) -> str:
@@ -125,7 +125,7 @@ def activity_line(event: AgentActivity, paint: Paint, width: int) -> str:
 
 def end_line(end: TurnEnded, paint: Paint) -> str:
     """Return why a turn ended; empty if it simply was done."""
-    if not (text := ended_words(end)):
+    if not (text := end_text(end)):
         return ""
     colour = paint.yellow if end.reason in ("done", "interrupted", "parked") else paint.red
     return f"{colour('■')} {text}"

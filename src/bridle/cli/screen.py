@@ -33,7 +33,7 @@ from bridle.events import (
 from bridle.messages import ToolCall, ToolOutput
 from bridle.protocols.store import Record
 from bridle.tui.labels import ENDS_RETRY
-from bridle.workspace.event_text import answered_words, is_unheard
+from bridle.workspace.event_text import answer_text, is_unanswered
 from bridle.workspace.text import flat, neutral
 
 
@@ -244,8 +244,8 @@ class Screen:
             if not self._approval or answer.shown != self._approval:
                 return  # it was typed here, and stands there
             self._approval = ""
-        if is_unheard(answer):  # the line of the call's result says it
-            self._unheard[answer.call_id] = answered_words(answer)
+        if is_unanswered(answer):  # the line of the call's result says it
+            self._unheard[answer.call_id] = answer_text(answer)
         else:
             self.line(event_lines.answered_line(answer, self.paint, self.width, self.me))
 

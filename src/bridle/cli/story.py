@@ -29,7 +29,7 @@ from bridle.events import (
 from bridle.messages import Message, ToolOutput, outcome_of
 from bridle.protocols.store import Record, SessionSummary
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.event_text import answered_words, is_unheard
+from bridle.workspace.event_text import answer_text, is_unanswered
 from bridle.workspace.text import flat, neutral, quantity
 
 
@@ -82,8 +82,8 @@ class Story:
                 yield event_lines.asked_line(event, paint, width)
             case ApprovalAnswered():
                 self._asked.pop(event.call_id, None)
-                if is_unheard(event):  # the line of its result says it
-                    self._unheard[event.call_id] = answered_words(event)
+                if is_unanswered(event):  # the line of its result says it
+                    self._unheard[event.call_id] = answer_text(event)
                 else:
                     yield event_lines.answered_line(event, paint, width, self._me)
             case TraceEvent():

@@ -18,7 +18,7 @@ from bridle.events import (
 )
 from bridle.messages import File, Image, Message, Part, ToolCall, ToolOutput
 from bridle.protocols.store import Record, SessionSummary
-from bridle.workspace.event_text import answered_words, as_json, ended_words
+from bridle.workspace.event_text import answer_text, as_json, end_text
 from bridle.workspace.text import flat, neutral, size_of
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~&])")
@@ -69,9 +69,9 @@ def _milestones(event: Event, milestones: Milestones) -> Iterable[str]:
         case ApprovalAsked():
             return [f"Asked: {event.reason or 'it always asks'}"]
         case ApprovalAnswered():
-            return [f"{'✓' if event.allowed else '✗'} {answered_words(event)}"]
+            return [f"{'✓' if event.allowed else '✗'} {answer_text(event)}"]
         case TurnEnded():
-            return [f"■ {text}" for text in [ended_words(event)] if text]
+            return [f"■ {text}" for text in [end_text(event)] if text]
         case _:
             return milestones(event)
 

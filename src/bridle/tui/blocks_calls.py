@@ -22,7 +22,7 @@ from bridle.tui.blocks import Call, CallState
 from bridle.tui.blocks_reply import Reply
 from bridle.tui.blocks_state import State
 from bridle.tui.labels import diff_of, gist
-from bridle.workspace.event_text import answered_words
+from bridle.workspace.event_text import answer_text
 from bridle.workspace.text import shorten
 
 LIVE = 20_000  # characters of what a running tool said that are kept
@@ -86,7 +86,7 @@ class Calls:
         self._state.asked.pop(event.shown, None)
         if (known := self._reply.known(event.call_id)) is not None:
             place, call = known
-            call.word = answered_words(event, self._state.me)
+            call.word = answer_text(event, self._state.me)
             if call.state == "asked":
                 call.state = "ready" if event.allowed else "refused"
             self._touch(place)

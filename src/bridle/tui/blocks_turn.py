@@ -7,7 +7,7 @@ from bridle.tui.blocks import Ending, Tone
 from bridle.tui.blocks_state import State
 from bridle.tui.labels import cost_of, duration, tokens
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.event_text import ended_words
+from bridle.workspace.event_text import end_text
 from bridle.workspace.text import quantity
 
 _CALM = ("done", "parked")
@@ -16,7 +16,7 @@ _WORDS = {"interrupted": "stopped", "the turn was interrupted": "stopped"}
 
 def ending_of(event: TurnEnded, state: State, now: str) -> Ending:
     """The block for it."""
-    reason = _WORDS.get(ended_words(event), ended_words(event))
+    reason = _WORDS.get(end_text(event), end_text(event))
     tone: Tone = "bad"
     if event.reason in _CALM:
         tone = "dim"

@@ -14,7 +14,7 @@ from bridle.protocols.session import Answer
 from bridle.tui import question_words as words
 from bridle.tui.house import Asked
 from bridle.tui.question_words import Line, Sheet
-from bridle.workspace.event_text import session_words
+from bridle.workspace.event_text import session_grant_text
 from bridle.workspace.text import one_line
 
 _WHY = "why not, or what to do instead"
@@ -232,7 +232,7 @@ def _for_session(asked: ApprovalAsked, same: str = "for this session") -> Offer:
     if not asked.covers:
         return Offer("s", same, True, "session")
     short = f"{CLASSES.get(asked.covers, asked.covers)}, session"
-    return Offer("s", session_words(asked), True, short)
+    return Offer("s", session_grant_text(asked), True, short)
 
 
 def _given(one: Asked, answer: Answer) -> Given:

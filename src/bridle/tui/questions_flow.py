@@ -23,7 +23,7 @@ from bridle.tui.questions import QuestionPanel
 from bridle.tui.title import Title
 from bridle.tui.tray import Tray, TrayPage, deliver
 from bridle.workspace import change
-from bridle.workspace.event_text import answered_words
+from bridle.workspace.event_text import answer_text
 from bridle.workspace.text import one_line
 
 _EXPIRED = "nobody answered in time, which counts as a no"
@@ -79,7 +79,7 @@ class QuestionsFlow(Vertical):
                 self._come_up(event)
                 self.call(f"{one_line(event.call.name, 40)}: an answer is needed")
             case ApprovalAnswered():
-                said = answered_words(event, self.house.me if self.house else "me")
+                said = answer_text(event, self.house.me if self.house else "me")
                 self._gone[event.shown] = _EXPIRED if event.by == "expiry" else said
                 self.update()
             case ModeChanged(by="plan"):

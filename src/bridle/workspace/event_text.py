@@ -1,6 +1,6 @@
-"""Answers, approvals and ends of turns in the words that every interface uses. Pure.
+"""Text for answers, approvals and ends of turns, the same in every interface. Pure.
 
-Apart from `text.py`, which quick commands import: events take ten times as long to import.
+This is not part of `text.py`, which quick commands import: events take ten times as long to import.
 """
 
 from typing import Any
@@ -11,45 +11,45 @@ from bridle.events import ApprovalAnswered, ApprovalAsked, TurnEnded
 from bridle.policy import CLASSES
 from bridle.workspace.text import flat
 
-_UNHEARD = ("nobody", "expiry")  # in whose names a question is closed that no person answered
+_AUTOMATIC = ("nobody", "expiry")  # who answers a request that no person has answered
 
 
-def answered_words(answer: ApprovalAnswered, me: str = "me") -> str:
-    """The answer, and who gave it, unless that was `me`, who reads it."""
-    if is_unheard(answer):
+def answer_text(answer: ApprovalAnswered, me: str = "me") -> str:
+    """Return the answer, and who gave it, unless that is `me`, the reader."""
+    if is_unanswered(answer):
         return flat(f"not run: {answer.word or 'nobody answered'}")
-    said = "allowed" if answer.allowed else "refused"
+    verdict = "allowed" if answer.allowed else "refused"
     by = "" if answer.by in ("me", "approver", me) else f" by {answer.by}"
     until = {"session": ", for the session", "rule": f", by the rule {answer.rule}"}
     word = f": {answer.word}" if answer.word else ""
-    return flat(f"{said}{by}{until.get(answer.scope, '')}{word}")
+    return flat(f"{verdict}{by}{until.get(answer.scope, '')}{word}")
 
 
 NETWORK = "if you allow it, this command gets the network; its sandbox has none otherwise"
 
 
-def session_words(asked: ApprovalAsked) -> str:
-    """What a yes for the session allows."""
+def session_grant_text(asked: ApprovalAsked) -> str:
+    """Return what an approval for the session allows."""
     if not asked.covers:
         return "allow for this session"
     what = CLASSES.get(asked.covers, flat(asked.covers))
     return f"allow {what} in this folder for this session"
 
 
-def is_unheard(answer: ApprovalAnswered) -> bool:
-    """Is it a no that nobody has said: none was there, or none in time?"""
-    return not answer.allowed and answer.by in _UNHEARD
+def is_unanswered(answer: ApprovalAnswered) -> bool:
+    """Was it refused because no person answered, or not in time?"""
+    return not answer.allowed and answer.by in _AUTOMATIC
 
 
-def ended_words(end: TurnEnded) -> str:
-    """Why a turn ended, where that is worth a word."""
+def end_text(end: TurnEnded) -> str:
+    """Return why a turn ended, or empty if it is simply done."""
     if end.reason == "done" and not end.detail:
         return ""
     return flat(end.detail) or flat(end.reason)
 
 
 def as_json(value: Any) -> str:
-    """Compact JSON of anything."""
+    """Return compact JSON of any value."""
     try:
         return msgspec.json.encode(value, enc_hook=str).decode()
     except UnicodeEncodeError:  # half of a surrogate pair: only the slower one writes it out

@@ -190,7 +190,7 @@ class GuardedFiles:
     def recover(self) -> list[str]:
         """Restore what commands had changed when bridle was killed. Return what was done."""
         done: list[str] = []
-        for data in self._backup.take_left_behind() if self._backup is not None else ():
+        for data in self._backup.recover_data() if self._backup is not None else ():
             with suppress(msgspec.MsgspecError):
                 backup = msgspec.msgpack.decode(data, type=_Backup)
                 self._before = {os.fsdecode(top): from_rows(rows) for top, rows in backup.before}

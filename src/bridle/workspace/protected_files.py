@@ -78,7 +78,7 @@ class CrashBackup:
             os.close(self._handle)
             self._path = None
 
-    def take_left_behind(self) -> Iterator[bytes]:
+    def recover_data(self) -> Iterator[bytes]:
         """Yield the backups of processes that were killed, and remove them."""
         for path in sorted(self._folder.glob(f"{self._prefix}.*")):
             with suppress(OSError), path.open("rb") as file:
@@ -239,7 +239,7 @@ class ProtectedFiles:
         """
         restoration = Restoration()
         with self._lock:
-            for data in self._backup.take_left_behind() if self._backup is not None else ():
+            for data in self._backup.recover_data() if self._backup is not None else ():
                 try:
                     rows = msgspec.msgpack.decode(data, type=list[Row])
                 except msgspec.MsgspecError:
@@ -478,7 +478,7 @@ class RepositoryGuard:
         self._was_safe = self._repositories.is_safe(self._root)
 
     def restore(self) -> Restoration:
-        """Set aside what has made it wild since."""
+        """Set aside what has made it unsafe since."""
         done: list[str] = []
         for _ in range(_MAX_REPOSITORIES if self._was_safe else 0):
             danger = self._repositories.find_danger(self._root)

@@ -58,7 +58,7 @@ def _libc() -> CDLL:
     return CDLL(None, use_errno=True)
 
 
-def _checked(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         raise OSError(get_errno(), os.strerror(get_errno()))
     return result
@@ -80,7 +80,7 @@ def _confine(attributes: bytes, rules: list[tuple[str, int]]) -> None:
     """Landlock: from here on, allow only what the rules say."""
     libc = _libc()
     size = c_size_t(len(attributes))
-    handle = _checked(libc.syscall(_CREATE, attributes, size, c_uint32(0)))
+    handle = _check_result(libc.syscall(_CREATE, attributes, size, c_uint32(0)))
     for path, access in rules:
         try:
             entry = os.open(path, _PATH_ONLY)
@@ -89,9 +89,9 @@ def _confine(attributes: bytes, rules: list[tuple[str, int]]) -> None:
         if os.fstat(entry).st_mode & 0o170000 != 0o040000:
             access &= _OF_FILES
         rule = access.to_bytes(8, sys.byteorder) + entry.to_bytes(4, sys.byteorder)
-        _checked(libc.syscall(_ADD_RULE, handle, 1, rule, c_uint32(0)))
+        _check_result(libc.syscall(_ADD_RULE, handle, 1, rule, c_uint32(0)))
         os.close(entry)
-    _checked(libc.syscall(_RESTRICT, handle, c_uint32(0)))
+    _check_result(libc.syscall(_RESTRICT, handle, c_uint32(0)))
     os.close(handle)
 
 
@@ -100,7 +100,7 @@ def _filter(program: bytes) -> None:
     buffer = create_string_buffer(program, len(program))
     count = (len(program) // 8).to_bytes(8, sys.byteorder)
     whole = create_string_buffer(count + addressof(buffer).to_bytes(8, sys.byteorder), 16)
-    _checked(_prctl(_SECCOMP, 2, addressof(whole)))
+    _check_result(_prctl(_SECCOMP, 2, addressof(whole)))
 
 
 def _run_command(spec: dict[str, object], argv: list[str], above: int) -> None:
@@ -116,7 +116,7 @@ def _run_command(spec: dict[str, object], argv: list[str], above: int) -> None:
         if os.geteuid() == 0:
             for number in set(range(_CAPABILITIES)).difference(_KEPT):
                 _prctl(_DROP, number)  # one that does not exist fails, which does not matter
-        _checked(_prctl(_NO_NEW_PRIVS, 1))
+        _check_result(_prctl(_NO_NEW_PRIVS, 1))
         _confine(attributes, rules)
         _filter(program)
     os.execv(argv[0], argv)

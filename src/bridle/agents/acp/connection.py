@@ -19,7 +19,7 @@ from acp.connection import Connection
 
 from bridle.agents.acp.program import LINE_LIMIT, program_ended
 from bridle.errors import AgentError
-from bridle.workspace.process.supervised import GRACE, SupervisedProcess
+from bridle.workspace.process.supervised_process import GRACE, SupervisedProcess
 from bridle.workspace.text import one_line, quantity
 
 log = logging.getLogger(__name__)

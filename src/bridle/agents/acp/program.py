@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bridle.errors import AgentError, ConfigError
 from bridle.workspace.process.command import clean_environment
-from bridle.workspace.process.supervised import SupervisedProcess
+from bridle.workspace.process.supervised_process import SupervisedProcess
 from bridle.workspace.programs import find_program
 from bridle.workspace.text import shorten
 

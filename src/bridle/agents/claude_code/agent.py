@@ -52,7 +52,7 @@ from bridle.errors import AgentError, BudgetReached, ConfigError, SessionBusy
 from bridle.events import Event, TextDelta, TraceEvent, UsageReported
 from bridle.messages import File, Image
 from bridle.protocols.agent import AgentResponse, OnTextChunk, OnToolActivity
-from bridle.workspace.process.supervised import exit_description
+from bridle.workspace.process.supervised_process import exit_description
 
 ATTEMPTS = 3  # in all: the first, one for a stale conversation, one for a service that failed
 _COST = "cost"  # in the session's state: what its conversation has cost so far

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from bridle.workspace import programs
-from bridle.workspace.process.supervised import SupervisedProcess
+from bridle.workspace.process.supervised_process import SupervisedProcess
 
 LONGEST = 2**26  # bytes of one line: pictures come whole
 _END_SECONDS = 2.0  # seconds to write down its conversation after its input has ended

@@ -20,7 +20,7 @@ from bridle.events import ApprovalAsked
 from bridle.protocols.session import NO, YES, Answer
 from bridle.server.acp.peer import Peer
 from bridle.server.acp.words import fenced, text_block
-from bridle.workspace.event_text import NETWORK, session_words
+from bridle.workspace.event_text import NETWORK, session_grant_text
 from bridle.workspace.text import neutral, one_line
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,9 @@ def options_of(asked: ApprovalAsked) -> list[schema.PermissionOption]:
         return [yes, _option(REJECT, "Keep planning", "reject_once")]
     found_options = [_option(ONCE, "Allow once", "allow_once")]
     if not asked.once_only:
-        found_options.append(_option(SESSION, session_words(asked).capitalize(), "allow_always"))
+        found_options.append(
+            _option(SESSION, session_grant_text(asked).capitalize(), "allow_always")
+        )
         if asked.proposal:
             found_options.append(_option(RULE, f"Always {asked.proposal}", "allow_always"))
     return [*found_options, _option(REJECT, "Reject", "reject_once")]

@@ -28,7 +28,7 @@ from bridle.tools.mcp.message_filter import (
 from bridle.tools.mcp.oauth import Browser, oauth_provider
 from bridle.tools.mcp.spec import ServerSpec
 from bridle.workspace.process.command import clean_environment
-from bridle.workspace.process.supervised import SupervisedProcess
+from bridle.workspace.process.supervised_process import SupervisedProcess
 from bridle.workspace.programs import find_program, is_in_roots
 
 _CHUNK = 1 << 16

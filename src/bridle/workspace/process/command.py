@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from bridle.errors import ToolError
 from bridle.workspace.process.process_tree import ProcessTree
-from bridle.workspace.process.supervised import GRACE, Lifeline
+from bridle.workspace.process.supervised_process import GRACE, Lifeline
 from bridle.workspace.programs import path_folders
 from bridle.workspace.sandbox import Start
 
@@ -151,7 +151,7 @@ class Command:
             process = subprocess.Popen(
                 [*self._argv] if start is None else start.argv,
                 cwd=self._cwd,
-                env=self._tree.marked(environment),
+                env=self._tree.with_mark(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=writer,
                 stderr=writer,
@@ -209,7 +209,7 @@ class Command:
             await asyncio.wait((exited,), timeout=_KILL_SECONDS)
         elif self._kind == "namespace":  # its first process is gone before its last
             _signal(process, signal.SIGKILL)
-            await self._drained(GRACE)
+            await self._wait_for_eof(GRACE)
 
     async def _wait_grace(self, exited: "asyncio.Future[None]") -> None:
         """Wait until what was asked to end has ended, but not long."""
@@ -223,12 +223,12 @@ class Command:
 
     async def _end_group(self, process: _Process) -> bool:
         """End what the command left behind. Return whether something still holds the output."""
-        quiet = await self._drained(_DRAIN)
+        quiet = await self._wait_for_eof(_DRAIN)
         if not quiet:
             self._ask_to_end(process)
-            await self._drained(GRACE)
+            await self._wait_for_eof(GRACE)
         self._kill(process, thorough=not quiet)
-        return not await self._drained(GRACE)
+        return not await self._wait_for_eof(GRACE)
 
     def _ask_to_end(self, process: _Process) -> None:
         if self._kind == "supervised":
@@ -253,7 +253,7 @@ class Command:
         if self._lifeline is not None:
             self._lifeline.close()
 
-    async def _drained(self, seconds: float) -> bool:
+    async def _wait_for_eof(self, seconds: float) -> bool:
         """Wait for the end of the output, at most so long, and return whether it has come."""
         if not self._eof.is_set():
             with suppress(TimeoutError):

@@ -47,7 +47,7 @@ class ProcessTree:
         self._known: dict[int, str] = {}  # start time by pid, because pids are used again
         self._stopped_shells: set[int] = set()
 
-    def marked(self, environment: Mapping[str, str]) -> dict[str, str]:
+    def with_mark(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the environment with the mark added. A command within a command has both marks."""
         outer = os.environ.get(VARIABLE, "")
         return {**environment, VARIABLE: f"{outer}:{self._mark}" if outer else self._mark}

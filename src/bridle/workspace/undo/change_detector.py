@@ -96,7 +96,7 @@ class ChangeDetector:
         if not self._is_registered:
             self.folder.register_use()
             self._is_registered = True
-        with self.folder.locked():
+        with self.folder.lock():
             self.recover()
             if paths is None:
                 tree, _ = self.scan(known)
@@ -115,7 +115,7 @@ class ChangeDetector:
 
     def end(self, call: StartedCall, *, cut: bool = False) -> tuple[JournalEntry, Tree | None]:
         """Add what has changed since `begin` to the journal, and return it."""
-        with self.folder.locked():
+        with self.folder.lock():
             try:
                 entry, tree = self._end(call, cut)
                 self.journal.close(call.pending.token)

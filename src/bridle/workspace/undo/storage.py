@@ -69,7 +69,7 @@ class UndoFolder:
         return self._handle
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Lock the folder for the block. Raise `FolderBusy` if that takes too long."""
         lock = os.open("lock", _APPEND, 0o600, dir_fd=self.handle)
         try:

@@ -114,14 +114,14 @@ class TurnRecorder:
         """Keep what is there, before this call has its effect."""
         self._cancelled.discard(call.id)
         try:
-            await in_thread(partial(self._locked, call, self._begin))
+            await in_thread(partial(self._run_locked, call, self._begin))
         except asyncio.CancelledError:
             self._cancel(call.id)
             raise
 
     async def after(self, call: ToolCall) -> FilesChanged | None:
         """Return what the call changed, or None if it changed nothing."""
-        entry = await in_thread(partial(self._locked, call, self._end))
+        entry = await in_thread(partial(self._run_locked, call, self._end))
         problem = self._problems.pop(call.id, "")
         if problem:
             return FilesChanged(self._turn, call.id, (), (problem,))
@@ -129,7 +129,7 @@ class TurnRecorder:
             return None
         return to_event(entry)
 
-    def _locked(
+    def _run_locked(
         self, call: ToolCall, work: "Callable[[ToolCall], JournalEntry | None]"
     ) -> JournalEntry | None:
         try:
@@ -262,7 +262,7 @@ class Undo:
 
     def snapshot(self) -> Tree:
         """Scan all of the workspace, and keep what is new there."""
-        with self._locked():
+        with self._lock_folder():
             return self._detector.scan()[0]
 
     def turns(self, session_id: str | None = None) -> list[Turn]:
@@ -312,7 +312,7 @@ class Undo:
         """Return a diff for each file that an undo of the turn would restore. Change nothing."""
         if not self._detector.folder.exists:
             raise _nothing_to_do("undo", turn)
-        with self._locked():
+        with self._lock_folder():
             self._detector.recover()
             entries = effective_entries(self._detector.journal.read())
             chosen = _choose(entries, "undo", session_id, turn)
@@ -344,7 +344,7 @@ class Undo:
     ) -> Outcome:
         if not self._detector.folder.exists:
             raise _nothing_to_do(kind, turn)
-        with self._locked():
+        with self._lock_folder():
             self._detector.recover()
             entries = effective_entries(self._detector.journal.read())
             chosen = _choose(entries, kind, session_id, turn)
@@ -409,14 +409,14 @@ class Undo:
     def _entries(self) -> list[JournalEntry]:
         if not self._detector.folder.exists:
             return []
-        with self._locked():
+        with self._lock_folder():
             self._detector.recover()
             return self._detector.journal.read()
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock_folder(self) -> Iterator[None]:
         try:
-            with self._detector.folder.locked():
+            with self._detector.folder.lock():
                 yield
         except OSError as error:
             raise StoreFailed(
@@ -485,7 +485,7 @@ def prune(state: str | Path, before: float, *, preview: bool = False) -> PruneRe
     calls = freed = 0
     busy: list[str] = []
     for undo_folder in UndoFolder.list_all(state):
-        with undo_folder.locked():
+        with undo_folder.lock():
             journal = Journal(undo_folder)
             entries = journal.read()
             alive, _ = journal.pending()

@@ -82,7 +82,7 @@ class SupervisedProcess:
             process = await asyncio.create_subprocess_exec(
                 *start.argv,
                 cwd=cwd,
-                env=tree.marked(environment),
+                env=tree.with_mark(environment),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
