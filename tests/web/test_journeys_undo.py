@@ -43,7 +43,7 @@ def test_a_file_that_changed_since_is_shown_and_can_be_skipped(clash):
     expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
     assert contents(served) == ["mine\n", "new\n"]
     dialog.get_by_role("button", name="Undo 1 file, keep 1 changed file").click()
-    expect(me.page.locator(".toasts")).to_contain_text("1 file is as before, a.txt is kept")
+    expect(me.page.locator(".toasts")).to_contain_text("1 file was restored, a.txt was kept")
     expect(me.feed).to_contain_text("was undone")
     assert contents(served) == ["mine\n", "old\n"]
     me.is_well()
@@ -78,7 +78,7 @@ def test_a_folder_that_stays_because_of_a_kept_file_is_not_counted_and_a_phone_h
     for button in dialog.locator(".dialog-row button").all():
         assert button.bounding_box()["x"] >= row["x"] + 16
     dialog.get_by_role("button", name="Undo 1 file, keep 1 changed file").click()
-    expect(me.page.locator(".toasts")).to_contain_text("1 file is as before, new/a.txt is kept.")
+    expect(me.page.locator(".toasts")).to_contain_text("1 file was restored, new/a.txt was kept.")
 
 
 def test_the_button_that_overwrites_says_that_the_other_files_are_put_back_too(clash):

@@ -55,7 +55,7 @@ function Talk(props: ConversationProps): JSX.Element {
             node={(key) => feed.current?.node(key) ?? null} close={() => setFinding(false)}
           />
         )}
-        {loadingOlder && <p class="older" role="status">Loading what was before …</p>}
+        {loadingOlder && <p class="older" role="status">Loading older messages…</p>}
         <Feed
           handle={feed} keys={entries.keys} estimate={(key) => estimate(entries.byKey.get(key))} entry={entry}
           label="Conversation" busy={view.running > 0} onNearTop={older} onStuck={setStuck}

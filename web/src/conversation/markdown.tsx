@@ -42,7 +42,7 @@ export function Whole({ text }: { text: string }): JSX.Element {
   return (
     <>
       <div class="plan-head">
-        <span class="faint">{made.all ? "" : "Formatted, parts of this would not show, so it stands here as it was written."}</span>
+        <span class="faint">{made.all ? "" : "Formatted, parts of this would not show, so it is shown as it was written."}</span>
         <button type="button" class="button plain small" aria-pressed={source} onClick={() => choose(!source)}>
           Source
         </button>

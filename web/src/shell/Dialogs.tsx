@@ -88,7 +88,7 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
   const { files, clashes, uncovered } = preview;
   return (
     <Frame title={`Undo turn ${preview.turn}?`} buttons={undoButtons(preview)} wide>
-      {files.length > 0 && clashes.length === 0 && <p>This puts {files.length === 1 ? oneLine(files[0]!.path, 200) : `${files.length} files`} back as before that turn. The conversation stays.</p>}
+      {files.length > 0 && clashes.length === 0 && <p>This restores {files.length === 1 ? oneLine(files[0]!.path, 200) : `${files.length} files`} to how {files.length === 1 ? "it was" : "they were"} before that turn. The conversation stays.</p>}
       {clashes.length > 0 && (
         <div class="callout bad">
           <strong>{count(clashes.length, "file")} changed after that turn.</strong> Overwriting {clashes.length === 1 ? "it" : "them"} discards
@@ -109,7 +109,7 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
           <strong>Not covered by undo:</strong> {neutral(uncovered.join("; "))}
         </div>
       )}
-      {files.length > 0 && clashes.length > 0 && <p>{files.length === 1 ? "This file has" : `These ${files.length} files have`} not changed since and can be put back:</p>}
+      {files.length > 0 && clashes.length > 0 && <p>{files.length === 1 ? "This file has" : `These ${files.length} files have`} not changed since and can be restored:</p>}
       {files.map((file) => (
         <section key={file.path} class="undo-file">
           <h3>

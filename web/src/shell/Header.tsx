@@ -149,7 +149,7 @@ function Meters({ line, view, detail }: { line: SessionLine; view: View | null; 
               <span class="meter-fill" style={{ width: `${Math.max(2, full * 100)}%` }} />
             </span>
           )}
-          <span class="meter-text">{size ? `${Math.round(full * 100)}%` : `${thousands(tokens)} tokens`}<span class="only-wide"> context</span></span>
+          <span class="meter-text">{size ? `${Math.round(full * 100)}%` : `${thousands(tokens)} tokens`}<span class="only-wide">{size ? " context" : " of context"}</span></span>
         </span>
       )}
     </div>

@@ -8,7 +8,7 @@ const WORDS = {
   live: "",
   broken: "Reconnecting…",
   stopping: "The server is stopping…",
-  back: "Back. Nothing was missed.",
+  back: "Reconnected. Nothing was missed.",
 } as const;
 
 export function ConnectionLine() {

@@ -25,7 +25,7 @@ export const KEYS: readonly (readonly [string, readonly Key[]])[] = [
     [`${COMMAND}A`, "the approvals of all sessions"],
     [`${COMMAND}C`, "the conversation; there ↑ and ↓ move"],
     [`${COMMAND}L`, "the list of sessions"],
-    ["A…Z", "the prompt, from anywhere"],
+    ["A…Z", "the prompt: just type, wherever you are"],
   ]],
   ["Do", [
     ["Esc", "close what is on top; stop the turn, after a confirmation; go back to the prompt"],
@@ -42,6 +42,8 @@ export const KEYS: readonly (readonly [string, readonly Key[]])[] = [
     ["r", "allow it with a rule"],
     ["n", "deny it"],
     ["w", "deny it and say why"],
+    ["c", "agree to a plan, with changes"],
+    ["1…6", "choose an answer to a question"],
   ]],
   ["Write", [
     ["Enter", "send; queue while a turn runs"],

@@ -97,9 +97,9 @@ async function undo(turn: number): Promise<void> {
 }
 
 function undoneText(turn: number, files: number, kept: readonly string[]): string {
-  const done = `Turn ${turn} is undone: ${files} ${files === 1 ? "file is" : "files are"} as before`;
+  const done = `Turn ${turn} is undone: ${files} ${files === 1 ? "file was" : "files were"} restored`;
   if (kept.length === 0) return `${done}.`;
-  return `${done}, ${kept.length === 1 ? `${oneLine(kept[0]!, 80)} is` : `${kept.length} changed files are`} kept.`;
+  return `${done}, ${kept.length === 1 ? `${oneLine(kept[0]!, 80)} was` : `${kept.length} changed files were`} kept.`;
 }
 
 export async function copy(text: string): Promise<boolean> {

@@ -47,7 +47,7 @@ export function endNotice(draft: Draft, record: LogRecord): void {
 }
 
 const STOPS: Readonly<Record<string, string>> = {
-  max_tokens: "The reply was cut off: it reached the length that a reply may have.",
+  max_tokens: "The reply was cut off at its length limit.",
   refusal: "The model refused to continue.",
 };
 
@@ -101,7 +101,7 @@ export function undone(draft: Draft, record: LogRecord): void {
   const turn = count(record.data["turn"]);
   const files = list(record.data["files"]).length;
   draft.changeTurn(turn, { undone: true });
-  notice(draft, record, "undo", `Turn ${turn} was undone${by(record)}: ${files} ${files === 1 ? "file is" : "files are"} as before.`, { tone: "info" });
+  notice(draft, record, "undo", `Turn ${turn} was undone${by(record)}: ${files} ${files === 1 ? "file was" : "files were"} restored.`, { tone: "info" });
 }
 
 export function moded(draft: Draft, record: LogRecord): void {
