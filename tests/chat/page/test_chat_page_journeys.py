@@ -211,3 +211,17 @@ def test_an_older_list_that_comes_after_a_newer_one_is_not_shown(window):
     me.page.evaluate("fetch('/api/chat/health').then((answer) => answer.text())")  # it is read now
     assert names.get_by_role("button", name="add two", exact=True).count() == 1
     me.is_well()
+
+
+def test_a_window_that_somebody_comes_back_to_shows_what_was_said_in_another(window):
+    """The question on the screen is the one that a yes answers."""
+    one, two = window("ana"), window("ana")
+    one.say("delete buy milk", "Do you really want to delete 'Buy milk'?")
+    two.page.goto(one.page.url)
+    expect(two.log).to_contain_text("'Buy milk'")
+    two.say("delete call grandma", "Do you really want to delete 'Call Grandma'?")
+    one.page.evaluate("dispatchEvent(new Event('focus'))")
+    expect(one.log.locator(".line").last).to_contain_text("'Call Grandma'")
+    one.say("no", "Okay, nothing was changed.")
+    expect(one.log.locator(".line")).to_have_count(6)
+    one.is_well()

@@ -95,6 +95,12 @@ async function refusal(answer: Response): Promise<Problem> {
   return new Problem(found.status, found.code, found.message, found.hint, { ...found.more, wait });
 }
 
+/** Messages, oldest first; `next` leads to those before them. */
+export interface MessagePage {
+  readonly messages: readonly Said[];
+  readonly next: string;
+}
+
 const of = (who: Who, rest: string): string => `/api/${encodeURIComponent(who.user)}/${rest}`;
 const after = (cursor: string): string => (cursor ? `&cursor=${encodeURIComponent(cursor)}` : "");
 
@@ -110,7 +116,7 @@ export const api = {
       ask(who.token, of(who, `conversations?limit=30${after(cursor)}`)),
     ),
   messages: (who: Who, id: string, cursor = "") =>
-    json<{ messages: readonly Said[]; next: string }>(
+    json<MessagePage>(
       ask(who.token, of(who, `conversations/${encodeURIComponent(id)}?limit=50${after(cursor)}`)),
     ),
   remove: (who: Who, id: string) =>

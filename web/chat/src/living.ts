@@ -3,7 +3,7 @@
 import { effect } from "@preact/signals";
 import { Problem } from "../../src/api/problem.ts";
 import { keep } from "../../src/shell/keeping.ts";
-import { api, events, problemOf, type Task, type Tasks, type Wanted } from "./api.ts";
+import { api, events, type MessagePage, problemOf, type Task, type Tasks, type Wanted } from "./api.ts";
 import * as s from "./state.ts";
 import { type Language, RTL } from "./words.ts";
 
@@ -41,6 +41,8 @@ export function begin(): void {
   addEventListener("pagehide", () => (leaving = true));
   addEventListener("pageshow", () => (leaving = false));
   addEventListener("hashchange", () => void arrive());
+  addEventListener("focus", () => void catchUp());
+  document.addEventListener("visibilitychange", () => void catchUp());
   void arrive();
 }
 
@@ -147,15 +149,19 @@ export async function open(id: string | null): Promise<void> {
   void lookForAnswer(id);
 }
 
+function take(found: MessagePage, cursor: string): void {
+  const lines = found.messages.map((one): s.Line => ({ id: one.id, role: one.role, text: one.content, state: "there" }));
+  if (!cursor && lines.at(-1)?.role === "user") lines.push({ id: "next", role: "assistant", text: "", state: "waiting" });
+  s.lines.value = [...lines, ...(cursor ? s.lines.value : [])];
+  s.earlier.value = found.next;
+  s.unread.value = false;
+}
+
 export async function read(id: string, cursor: string): Promise<void> {
   try {
     const found = await api.messages(s.who.value, id, cursor);
     if (s.current.value !== id) return;
-    const lines = found.messages.map((one): s.Line => ({ id: one.id, role: one.role, text: one.content, state: "there" }));
-    if (!cursor && lines.at(-1)?.role === "user") lines.push({ id: "next", role: "assistant", text: "", state: "waiting" });
-    s.lines.value = [...lines, ...(cursor ? s.lines.value : [])];
-    s.earlier.value = found.next;
-    s.unread.value = false;
+    take(found, cursor);
   } catch (error) {
     missed(error);
     if (error instanceof Problem && error.status === 404) go(null);
@@ -173,6 +179,25 @@ async function lookForAnswer(id: string): Promise<void> {
     if (waits()) await read(id, "");
   }
   if (waits()) s.lines.value = s.lines.value.slice(0, -1);
+}
+
+/** Show what was said in another window, once somebody comes back to this one: a "yes delete" answers what was
+ *  asked last, wherever that was. */
+async function catchUp(): Promise<void> {
+  const talk = here;
+  const id = s.current.value;
+  const isQuiet = (): boolean => here === talk && s.gate.value === "in" && s.lines.value.every((one) => one.state === "there");
+  if (id === null || document.hidden || !isQuiet()) return;
+  try {
+    const found = await api.messages(s.who.value, id, "");
+    const known = s.lines.value.slice(-found.messages.length);
+    const isNew = found.messages.some((one, at) => known[at]?.role !== one.role || known[at]?.text !== one.content);
+    if (!isNew || !isQuiet()) return;
+    take(found, "");
+    void lookForAnswer(id);
+  } catch (error) {
+    missed(error); // what is shown stays
+  }
 }
 
 export function go(id: string | null): void {
