@@ -25,7 +25,7 @@ export const KEYS: readonly (readonly [string, readonly Key[]])[] = [
     [`${COMMAND}A`, "the approvals of all sessions"],
     [`${COMMAND}C`, "the conversation; there ↑ and ↓ move"],
     [`${COMMAND}L`, "the list of sessions"],
-    ["A…Z", "the prompt: just type, wherever you are"],
+    ["A…Z", "the prompt, from anywhere"],
   ]],
   ["Do", [
     ["Esc", "close what is on top; stop the turn, after a confirmation; go back to the prompt"],
