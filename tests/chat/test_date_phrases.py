@@ -555,6 +555,17 @@ def test_it_means_a_task_by_its_new_title(database):
 
 
 @on_sqlite
+@pytest.mark.parametrize("title", ["Dr. House", "Ask O'Neill", "James' old car", "7 p.m. news"])
+def test_it_means_a_task_whose_new_title_has_a_full_stop_or_a_quote(database, title):
+    said = conversation(database, "add walk", f"rename walk to {title}", "complete it", "reopen it")
+    assert said[1:] == [
+        f"Updated! 'walk' now has the title '{title}'.",
+        f"Great! I've marked '{title}' as complete.",
+        f"Okay! '{title}' is back on your list.",
+    ]
+
+
+@on_sqlite
 def test_each_of_several_tasks_has_its_own_date(database):
     """T5: what could be added is added; what could not is asked about, wherever it stood."""
     said = conversation(

@@ -12,13 +12,14 @@ const NEAR = 120; // pixels from the end, within which the end is followed
 export function Talk() {
   const scroll = useRef<HTMLDivElement>(null);
   const last = lines.value.at(-1);
+  const atEnd = useRef(true);
   useEffect(() => {
     const box = scroll.current;
     if (box && (box.scrollHeight - box.scrollTop - box.clientHeight < NEAR + box.clientHeight || last?.state === "waiting")) {
       box.scrollTop = box.scrollHeight;
+      atEnd.current = true; // at once: a resize may come before the event of this scroll
     }
   }, [last?.id, last?.text, last?.state]);
-  const atEnd = useRef(true);
   const before = useRef<Measures>({ size: "", top: 0, height: 0 }); // what the box was like when it was last looked at
   useEffect(() => {
     const box = scroll.current;

@@ -147,7 +147,7 @@ function Filters() {
 function Nothing() {
   if (!listed.value) return <p class="faint pad">Loading…</p>;
   const all = filter.value === "all" && !words.value;
-  return <p class="faint pad">{all ? "No sessions yet. Describe a task to start one." : "No session matches."}</p>;
+  return <p class="faint pad">{all ? "No sessions yet. Describe a task to start one." : "No title matches."}</p>;
 }
 
 function BranchRow({ branch }: { branch: Branch }) {

@@ -126,8 +126,17 @@ def last_title(before: Past) -> str:
             continue
         for key in _NAMING:
             if match := _said(key, words):
-                renamed = _said("change_title", match["changes"]) if key == "task_updated" else None
-                return renamed["value"] if renamed else match["title"]
+                renamed = _new_title(words[match.end("title") :]) if key == "task_updated" else ""
+                return renamed or match["title"]
+    return ""
+
+
+def _new_title(words: str) -> str:
+    """The new title in what we said of a change; a quote and a full stop can be part of it."""
+    ends = r"(?=[.,،]|$|\s(?:and|y)\s|\s?و)"
+    for pattern in _patterns("change_title"):
+        if match := re.search(pattern.pattern + ends, words, re.DOTALL):
+            return match["value"]
     return ""
 
 
