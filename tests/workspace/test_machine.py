@@ -117,6 +117,24 @@ def test_bridles_own_folders_are_for_nobody(machine: LocalMachine, base: Path) -
     assert machine.place(f"{home}/state-of-things", "").reading == ""
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["src/a.py", ".env", "link", ".git/config", "{home}/.ssh/id_rsa", "/etc/shadow", "/dev/null",
+     "{home}/state", "a\0b", "../outside", "conf/policy.yaml", "{tmp}/x"],
+)  # fmt: skip
+def test_a_place_to_read_is_as_protected_and_never_writable(
+    machine: LocalMachine, base: Path, path: str
+) -> None:
+    (base / "ws/conf").symlink_to(f"{base}/home/.config/bridle")
+    (base / "ws/link").symlink_to(".env")
+    path = path.replace("{home}", f"{base}/home").replace("{tmp}", f"{base}/tmp")
+    whole, to_read = machine.place(path, ""), machine.place(path, "", read_only=True)
+    assert (to_read.path, to_read.inside, to_read.temporary, to_read.reading) == (
+        whole.path, whole.inside, whole.temporary, whole.reading,
+    )  # fmt: skip
+    assert to_read.writing == "deny" or to_read.temporary
+
+
 def test_a_worktree_in_the_state_folder_is_an_ordinary_root(base: Path) -> None:
     tree = base / "home/state/worktrees/w"
     tree.mkdir(parents=True)

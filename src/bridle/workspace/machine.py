@@ -19,6 +19,7 @@ from bridle.protocols.machine import Place
 from bridle.workspace.fs import is_below
 from bridle.workspace.git.paths import GitConfiguration
 from bridle.workspace.git.repository import Repositories
+from bridle.workspace.handles import MAX_LINKS
 from bridle.workspace.programs import is_local
 from bridle.workspace.sensitive_paths import (
     FREE,
@@ -39,7 +40,6 @@ _HARD_LINK = Protection(
 )
 _MAX_PATH = 4096  # bytes of a path that the kernel takes
 _MAX_JOINED = 4 * 4096  # bytes; the kernel counts only one name of the four that may be joined
-MAX_LINKS = 40  # links followed for one path; the kernel's own limit
 # Devices that swallow what is written, or are the command's own input and output.
 _SWALLOWING = ("null", "zero", "full", "random", "urandom")
 _OWN_STREAMS = ("stdin", "stdout", "stderr", "fd/0", "fd/1", "fd/2")
