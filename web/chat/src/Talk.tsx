@@ -20,25 +20,21 @@ export function Talk() {
       atEnd.current = true; // at once: a resize may come before the event of this scroll
     }
   }, [last?.id, last?.text, last?.state]);
-  const before = useRef<Measures>({ size: "", top: 0, height: 0 }); // what the box was like when it was last looked at
+  const size = useRef(""); // of the box, when it was last put at its place
   useEffect(() => {
     const box = scroll.current;
     if (!box) return;
     const stay = new ResizeObserver(() => {
       if (atEnd.current) box.scrollTop = box.scrollHeight; // also when a phone's keyboard opens
-      before.current = measure(box);
+      size.current = sizeOf(box);
     });
     stay.observe(box);
     return () => stay.disconnect();
   }, []);
   const onScroll = (event: Event): void => {
     const box = event.currentTarget as HTMLElement;
-    const now = measure(box);
-    const { size, top, height } = before.current;
-    before.current = now;
-    if (now.size === size) atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
-    // A resize moves it, too: only who has moved up by more than the text became shorter has scrolled.
-    else if (top - now.top > Math.max(0, height - now.height) + NEAR) atEnd.current = false;
+    if (sizeOf(box) !== size.current) return; // the window changed, not the reader's place: the observer is called next
+    atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
   };
   return (
     <main class="talk">
@@ -50,15 +46,7 @@ export function Talk() {
   );
 }
 
-interface Measures {
-  readonly size: string; // of what is seen
-  readonly top: number;
-  readonly height: number; // of everything
-}
-
-function measure(box: HTMLElement): Measures {
-  return { size: `${box.clientWidth}x${box.clientHeight}`, top: box.scrollTop, height: box.scrollHeight };
-}
+const sizeOf = (box: HTMLElement): string => `${box.clientWidth}x${box.clientHeight}`;
 
 function Hello() {
   const w = words.value;
