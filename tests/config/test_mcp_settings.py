@@ -176,11 +176,11 @@ _WORDS = st.lists(_TEXT, min_size=1, max_size=4).filter(lambda words: words[0].s
     st.dictionaries(st.from_regex("[A-Z]{1,5}", fullmatch=True), _TEXT, max_size=3),
 )
 def test_whatever_is_written_is_read_back(name, words, env):
-    from bridle.config.mcp import _with
+    from bridle.config.mcp import _add_to_text
 
     one = ServerSettings(name, tuple(words), env)
     path = Path("config.yaml")
-    found = {each.name: each for each in parse_own_servers(_with(FILE, one, path), path)}
+    found = {each.name: each for each in parse_own_servers(_add_to_text(FILE, one, path), path)}
     if name not in ("github", "docs"):
         assert (found[name].command, found[name].env) == (tuple(words), env)
         assert set(found) == {name, "github", "docs"}

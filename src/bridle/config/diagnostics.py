@@ -61,7 +61,7 @@ def parse_diagnostics(text: str, path: Path) -> tuple[Check, ...]:
 
 
 def _checks(loader: Any, root: Any, path: Path) -> Iterator[Check]:
-    """The entries of `diagnostics:`, or of a bare list."""
+    """Yield the entries of `diagnostics:`, or of a bare list."""
     node = root
     if root is not None and root.id == "mapping":
         for key, value, location in items_of(root, path, "the file", _EXAMPLE):
@@ -107,7 +107,7 @@ def _split_patterns(text: str) -> tuple[tuple[str, ...], str]:
 
 
 def _default_patterns(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The files that a well-known program can read; for any other program, all files."""
+    """Return the files that a well-known program can read; for any other program, all files."""
     plain = [word for word in words if not word.startswith("-") and word not in _RUNNERS]
     module = "-m" in words[:-1] and words[words.index("-m") + 1]
     name = module or (Path(plain[0]).name if plain else "")

@@ -41,7 +41,7 @@ class FolderConfig(Struct, Generic[T], frozen=True):
 
 
 def load_rules(root: str | Path, environ: Environ = None) -> FolderConfig[Rule]:
-    """The person's rules, then those of the workspace if it is trusted."""
+    """Return the person's rules, then those of the workspace if it is trusted."""
     environ = os.environ if environ is None else environ
     rules = read_rules(policy_file(environ), root=root).rules
 
@@ -55,7 +55,7 @@ def load_rules(root: str | Path, environ: Environ = None) -> FolderConfig[Rule]:
 
 
 def load_hooks(root: str | Path, environ: Environ = None) -> FolderConfig[CommandLine]:
-    """The person's hooks, then those of the workspace if it is trusted."""
+    """Return the person's hooks, then those of the workspace if it is trusted."""
     environ = os.environ if environ is None else environ
     own = hooks_file(environ)
     hooks = parse_hooks(read_text(own, "hooks") or "", own)
@@ -64,7 +64,7 @@ def load_hooks(root: str | Path, environ: Environ = None) -> FolderConfig[Comman
 
 
 def load_servers(root: str | Path, environ: Environ = None) -> FolderConfig[ServerSettings]:
-    """The person's MCP servers, then those of the workspace if it is trusted.
+    """Return the person's MCP servers, then those of the workspace if it is trusted.
 
     A server of the workspace does not replace one of the person's of the same name.
     """
@@ -84,7 +84,7 @@ def load_servers(root: str | Path, environ: Environ = None) -> FolderConfig[Serv
 def load_diagnostics(
     root: str | Path, own: Iterable[str], environ: Environ = None
 ) -> FolderConfig[Check]:
-    """The person's `own` commands, then those of the workspace if it is trusted."""
+    """Return the person's `own` commands, then those of the workspace if it is trusted."""
     environ = os.environ if environ is None else environ
     checks = tuple(parse_check(line, "the setting `diagnostics`") for line in own)
     more = trusted_file(

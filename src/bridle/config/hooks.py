@@ -57,7 +57,7 @@ def parse_hooks(text: str, path: Path) -> tuple[CommandLine, ...]:
 
 
 def _entries(root: Any, path: Path) -> Iterator[Any]:
-    """The entries of `hooks:`, or of a bare list."""
+    """Yield the entries of `hooks:`, or of a bare list."""
     if root is None:
         return
     if root.id == "sequence":

@@ -227,7 +227,7 @@ def _expected(key: str) -> str:
 
 
 def _suggest(key: str) -> str:
-    """A hint for a name that is not a setting."""
+    """Return a hint for a name that is not a setting."""
     from difflib import get_close_matches  # only a mistake needs it
 
     if near := get_close_matches(key, [*TYPES, "limits"], 1, 0.6):

@@ -56,7 +56,7 @@ class ServerSettings(Struct, frozen=True):
 
 
 def own_servers(path: Path) -> tuple[ServerSettings, ...]:
-    """The servers in the person's settings file. Raise `ConfigError`."""
+    """Return the servers in the person's settings file. Raise `ConfigError`."""
     text = read_text(path, "settings")
     return parse_own_servers(text, path) if text and _SECTION.search(text) else ()
 
@@ -71,7 +71,7 @@ def parse_own_servers(text: str, path: Path) -> tuple[ServerSettings, ...]:
 
 
 def parse_servers(text: str, path: Path) -> tuple[ServerSettings, ...]:
-    """The servers in a folder's own file, below `servers:`. Raise `ConfigError`."""
+    """Return the servers in a folder's own file, below `servers:`. Raise `ConfigError`."""
     if not has_content(text):
         return ()
     with open_yaml(text, path) as (loader, root):
@@ -134,7 +134,7 @@ def _command(value: Any, subject: str) -> tuple[str, ...]:
 
 
 def _texts(names: re.Pattern[str], value: Any, subject: str) -> dict[str, str]:
-    """A mapping of texts. An error does not repeat them: they may be secret."""
+    """Return a mapping of texts. An error does not repeat them: they may be secret."""
     if value is None:
         return {}
     sound = isinstance(value, dict) and all(
@@ -209,7 +209,7 @@ def add_server(path: Path, server: ServerSettings) -> None:
     check_name(server.name)
 
     def edit(text: str) -> str:
-        return _with(_without(text, server.name, path), server, path)
+        return _add_to_text(_remove_from_text(text, server.name, path), server, path)
 
     _edit(path, server.name, edit, _comparable(server))
 
@@ -219,7 +219,7 @@ def remove_server(path: Path, name: str) -> bool:
     text = read_text(path, "settings") or ""
     if name not in _servers(text, path):
         return False
-    _edit(path, name, lambda before: _without(before, name, path), None)
+    _edit(path, name, lambda before: _remove_from_text(before, name, path), None)
     return True
 
 
@@ -278,52 +278,52 @@ def _other_settings(text: str, path: Path) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key != "mcp"}
 
 
-def _with(text: str, server: ServerSettings, path: Path) -> str:
-    """The text with the server as the first of its section."""
+def _add_to_text(text: str, server: ServerSettings, path: Path) -> str:
+    """Return the text with the server as the first of its section."""
     text = _without_empty_value(text, path)
-    place = _place(text, path)
+    place = _insertion_point(text, path)
     lines = text.rstrip("\n").split("\n") if text.strip() else []
     if place is None:
         head = [*lines, ""] if lines else []
-        return "\n".join((*head, "mcp:", "  servers:", *_written(server, 4))) + "\n"
+        return "\n".join((*head, "mcp:", "  servers:", *_to_yaml(server, 4))) + "\n"
     line, indent, before = place
-    new = [*before, *_written(server, indent)]
+    new = [*before, *_to_yaml(server, indent)]
     return "\n".join((*lines[:line], *new, *lines[line:])) + "\n"
 
 
 def _without_empty_value(text: str, path: Path) -> str:
-    """The text without a `{}` or a `null` in the place of the servers."""
+    """Return the text without a `{}` or a `null` in place of the servers."""
     if not has_content(text):
         return text
     with open_yaml(text, path) as (loader, root):
-        section = _item(root, "mcp")
-        servers = _item(section[1], "servers") if section else None
+        section = _item_nodes(root, "mcp")
+        servers = _item_nodes(section[1], "servers") if section else None
         for node in (root, *(pair[1] for pair in (section, servers) if pair)):
             is_inline = node.id == "scalar" or node.flow_style
             if is_inline and loader.construct_object(node, deep=True) in _EMPTY:
-                return _cut_out(text, node.start_mark, node.end_mark)
+                return _delete_span(text, node.start_mark, node.end_mark)
     return text
 
 
-def _cut_out(text: str, start: Any, end: Any) -> str:
-    """The text without what stands between two marks; comments after it stay."""
+def _delete_span(text: str, start: Any, end: Any) -> str:
+    """Return the text without what is between two marks; comments after it stay."""
     lines = text.split("\n")
     line = lines[start.line][: start.column] + lines[end.line][end.column :]
     return "\n".join((*lines[: start.line], line.rstrip(), *lines[end.line + 1 :]))
 
 
-def _place(text: str, path: Path) -> tuple[int, int, tuple[str, ...]] | None:
+def _insertion_point(text: str, path: Path) -> tuple[int, int, tuple[str, ...]] | None:
     """Where to write the first server: line, indent, and lines to write before it."""
     if not has_content(text):
         return None
     with open_yaml(text, path) as (_, root):
-        section = _item(root, "mcp")
+        section = _item_nodes(root, "mcp")
         if section is None:
             return None
         key, node = section
         if node.id != "mapping":  # `mcp:` without a value
             return key.start_mark.line + 1, 4, ("  servers:",)
-        servers = _item(node, "servers")
+        servers = _item_nodes(node, "servers")
         if servers is None:
             column = node.start_mark.column
             return node.start_mark.line, column + 2, (" " * column + "servers:",)
@@ -333,15 +333,15 @@ def _place(text: str, path: Path) -> tuple[int, int, tuple[str, ...]] | None:
         return key.start_mark.line + 1, key.start_mark.column + 2, ()
 
 
-def _item(node: Any, name: str) -> tuple[Any, Any] | None:
-    """The nodes of a mapping's key and its value."""
+def _item_nodes(node: Any, name: str) -> tuple[Any, Any] | None:
+    """Return the nodes of a mapping's key and its value."""
     if node is None or node.id != "mapping":
         return None
     return next(((key, value) for key, value in node.value if key.value == name), None)
 
 
-def _written(server: ServerSettings, indent: int) -> list[str]:
-    """The server in YAML. JSON is YAML, and quotes what has to be quoted."""
+def _to_yaml(server: ServerSettings, indent: int) -> list[str]:
+    """Return the server in YAML. JSON is YAML, and quotes what has to be quoted."""
     fields: list[tuple[str, Any]] = []
     if server.command:
         fields += [("command", list(server.command)), ("env", server.env)]
@@ -361,14 +361,14 @@ def _written(server: ServerSettings, indent: int) -> list[str]:
     return [" " * indent + f"{server.name}:", *lines]
 
 
-def _without(text: str, name: str, path: Path) -> str:
-    """The text without that server's lines; unchanged if it has none."""
+def _remove_from_text(text: str, name: str, path: Path) -> str:
+    """Return the text without that server's lines; unchanged if it has none."""
     if name not in _servers(text, path):
         return text
     with open_yaml(text, path) as (_, root):
-        section = _item(root, "mcp")
-        servers = _item(section[1], "servers") if section else None
-        server = _item(servers[1], name) if servers else None
+        section = _item_nodes(root, "mcp")
+        servers = _item_nodes(section[1], "servers") if section else None
+        server = _item_nodes(servers[1], name) if servers else None
         if server is None or servers is None or servers[1].flow_style:
             return text
         key, value = server
@@ -378,7 +378,7 @@ def _without(text: str, name: str, path: Path) -> str:
 
 
 def _last_line(node: Any) -> int:
-    """The last line of a value, without comments and empty lines after it."""
+    """Return the last line of a value, without comments and empty lines after it."""
     if node.id == "mapping" and node.value and not node.flow_style:
         return _last_line(node.value[-1][1])
     if node.id == "sequence" and node.value and not node.flow_style:

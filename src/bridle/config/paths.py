@@ -14,24 +14,24 @@ def config_file(environ: Mapping[str, str]) -> "Path":
 
 
 def config_file_str(environ: Mapping[str, str]) -> str:
-    """The same as a string, for code that runs before `pathlib` is imported."""
+    """Return the path as a string, for code that runs before `pathlib` is imported."""
     if chosen := environ.get("BRIDLE_CONFIG"):
         return os.path.expanduser(chosen)  # noqa: PTH111 - see above
     return f"{_user_folder(environ, 'XDG_CONFIG_HOME', '.config')}/config.yaml"
 
 
 def policy_file(environ: Mapping[str, str]) -> "Path":
-    """The person's own rules: `policy.yaml` in the user's configuration folder."""
+    """Return the person's own rules: `policy.yaml` in their configuration folder."""
     return _path(_user_folder(environ, "XDG_CONFIG_HOME", ".config")) / "policy.yaml"
 
 
 def hooks_file(environ: Mapping[str, str]) -> "Path":
-    """The person's own hooks: `hooks.yaml` in the user's configuration folder."""
+    """Return the person's own hooks: `hooks.yaml` in their configuration folder."""
     return _path(_user_folder(environ, "XDG_CONFIG_HOME", ".config")) / "hooks.yaml"
 
 
 def skills_folder(environ: Mapping[str, str]) -> "Path":
-    """The person's own skills: `skills` in the user's configuration folder."""
+    """Return the person's own skills: `skills` in their configuration folder."""
     return _path(_user_folder(environ, "XDG_CONFIG_HOME", ".config")) / "skills"
 
 
@@ -41,7 +41,7 @@ def state_folder(environ: Mapping[str, str]) -> "Path":
 
 
 def state_folder_str(environ: Mapping[str, str]) -> str:
-    """The same as a string, for code that runs before `pathlib` is imported."""
+    """Return the path as a string, for code that runs before `pathlib` is imported."""
     if chosen := environ.get("BRIDLE_STATE"):
         return os.path.abspath(os.path.expanduser(chosen))  # noqa: PTH100, PTH111 - see above
     return _user_folder(environ, "XDG_STATE_HOME", ".local/state")

@@ -232,13 +232,13 @@ def with_rule(path: Path, words: str, note: str = "", where: str = "") -> str | 
 
 
 def _all_rules(text: str, path: Path) -> list[tuple[str, str]]:
-    """Every rule in words, and the folder that it is for."""
+    """Return every rule in words, and the folder that it is for."""
     file = parse_rules(text, path)
     return [(str(rule), rule.where) for rule in (*file.rules, *file.elsewhere)]
 
 
 def _insert(text: str, rule: Rule, path: Path, note: str) -> str:
-    """The text with the rule as the first of its list."""
+    """Return the text with the rule as the first of its list."""
     subject = str(rule).partition(": ")[2].replace("'", "''")
     item = [f"- {rule.verdict}: '{subject}'"]
     if note := "".join(char for char in note if char.isprintable())[:_LONGEST]:
@@ -262,7 +262,7 @@ def _indented(lines: list[str], indent: int) -> str:
 
 
 def _first_item(node: Any) -> tuple[int, int]:
-    """The line and the indent of the first item of a list."""
+    """Return the line and the indent of the first item of a list."""
     if node.id == "sequence" and not node.flow_style:
         return node.start_mark.line, node.start_mark.column
     return node.end_mark.line + 1, 2  # `rules:` without a value

@@ -129,7 +129,7 @@ class LoadedSettings(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[SettingRow]:
-        """Every setting in the order of the documentation, keys masked."""
+        """Yield every setting in the order of the documentation, keys masked."""
         for key in TYPES:
             first, _, rest = key.partition(".")
             value = getattr(self.settings, first)

@@ -53,7 +53,7 @@ class Skill(Struct, frozen=True):
 
 
 def own_skills(folder: str) -> Iterator[Skill | Note]:
-    """The skills in the person's own folder; a note for each that cannot be used."""
+    """Yield the skills in the person's own folder; a note for each that cannot be used."""
     try:
         names = sorted(islice(os.listdir(folder), 10 * MOST))  # noqa: PTH208 - names are wanted
     except OSError:
@@ -64,7 +64,7 @@ def own_skills(folder: str) -> Iterator[Skill | Note]:
 
 
 def workspace_skills(root: str, state: str) -> Iterator[Skill | Note]:
-    """The trusted skills of a workspace; a note for each that cannot be used."""
+    """Yield the trusted skills of a workspace; a note for each that cannot be used."""
     if not (files := skill_files(root)):
         return
     trust, untrusted = Trust(state), 0
@@ -120,7 +120,7 @@ def _split(text: str, shown: str) -> tuple[str, str]:
 
 
 def _parse_front(front: str, shown: str) -> tuple[str, str]:
-    """The name and the description. Raise `ConfigError`."""
+    """Return the name and the description. Raise `ConfigError`."""
     path = Path(shown)
     fields: dict[str, object] = {}
     if has_content(front):

@@ -59,12 +59,12 @@ class Trust:
 
     def is_trusted(self, root: str | os.PathLike[str]) -> bool:
         """Is this folder trusted, with every file of it as it is now?"""
-        granted = self._folders().get(_real(root))
+        granted = self._folders().get(_real_path(root))
         return granted is not None and all(file.trusted for file in self.files(root))
 
     def files(self, root: str | os.PathLike[str]) -> tuple[FolderFile, ...]:
         """The files of the folder that have an effect if they are trusted, as they are now."""
-        granted = self._folders().get(_real(root), {}).get("files", {})
+        granted = self._folders().get(_real_path(root), {}).get("files", {})
         names = (*FILES, *skill_files(root), *command_files(root))
         files = (
             *(_read(root, name) for name in names),
@@ -83,7 +83,7 @@ class Trust:
 
         A file that names programs is trusted only together with every script that it names.
         """
-        granted = self._folders().get(_real(root), {}).get("files", {})
+        granted = self._folders().get(_real_path(root), {}).get("files", {})
         if name not in granted:
             return None
         if name in _PROGRAMS:
@@ -105,21 +105,21 @@ class Trust:
             "files": {file.name: _hash(file.data) for file in files if not file.problem},
         }
         with self._edit() as folders:
-            folders[_real(root)] = entry
+            folders[_real_path(root)] = entry
 
     def revoke(self, root: str | os.PathLike[str]) -> bool:
         """Stop trusting a folder; False if it was not trusted."""
         with self._edit() as folders:
-            return folders.pop(_real(root), None) is not None
+            return folders.pop(_real_path(root), None) is not None
 
     def folders(self) -> dict[str, str]:
-        """Every trusted folder, and since when."""
+        """Return every trusted folder, and since when."""
         return {path: entry.get("at", "") for path, entry in self._folders().items()}
 
     def _folders(self) -> dict[str, dict[str, Any]]:
         try:
             folders = json.loads(self._file.read_bytes())["folders"]
-            sound = isinstance(folders, dict) and all(map(_is_sound, folders.values()))
+            sound = isinstance(folders, dict) and all(map(_is_valid, folders.values()))
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -135,7 +135,7 @@ class Trust:
 
     @contextmanager
     def _edit(self) -> Iterator[dict[str, dict[str, Any]]]:
-        """The folders, to be changed by one process at a time; written in one step."""
+        """Yield the folders to be changed by one process at a time, and write them in one step."""
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(self._file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
@@ -155,7 +155,7 @@ _UNREADABLE = "Make the state folder yours to read and write, or set BRIDLE_STAT
 
 
 def skill_files(root: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The SKILL.md of each skill of the folder, by name. None is opened."""
+    """Return the SKILL.md of each skill of the folder, by name. None is opened."""
     found: list[str] = []
     for place in SKILLS:
         folder = Path(root, place)
@@ -170,7 +170,7 @@ def skill_files(root: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def command_files(root: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The Markdown files of the folder's own `/` commands, by name. None is opened."""
+    """Return the Markdown files of the folder's own `/` commands, by name. None is opened."""
     try:
         paths = islice(Path(root, COMMANDS).iterdir(), 10 * _MOST_SKILLS)
         names = sorted(path.name for path in paths if path.name.endswith(".md"))
@@ -179,13 +179,13 @@ def command_files(root: str | os.PathLike[str]) -> tuple[str, ...]:
     return tuple(f"{COMMANDS}/{name}" for name in names[:_MOST_SKILLS])
 
 
-def _is_sound(entry: Any) -> bool:
+def _is_valid(entry: Any) -> bool:
     if not isinstance(entry, dict) or not isinstance(entry.get("files"), dict):
         return False
     return all(isinstance(text, str) for text in (entry.get("at"), *entry["files"].values()))
 
 
-def _real(root: str | os.PathLike[str]) -> str:
+def _real_path(root: str | os.PathLike[str]) -> str:
     return os.path.realpath(root)
 
 
@@ -198,7 +198,7 @@ def _read(root: str | os.PathLike[str], name: str) -> FolderFile | None:
     if not os.path.lexists(Path(root, name)):
         return None
     try:
-        data = Workspace(_real(root)).read(name, _LARGEST + 1)
+        data = Workspace(_real_path(root)).read(name, _LARGEST + 1)
     except ToolError as error:
         return FolderFile(name, problem=error.message)
     if len(data) > _LARGEST:
@@ -227,8 +227,8 @@ def _scripts(root: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def _named_files(root: str | os.PathLike[str], file: FolderFile) -> tuple[str, ...]:
-    """The files of the folder that hooks, or the commands of servers, name."""
-    text, real = file.data.decode("utf-8", "replace"), _real(root)
+    """Return the files of the folder that hooks, or the commands of servers, name."""
+    text, real = file.data.decode("utf-8", "replace"), _real_path(root)
     if file.name == HOOKS:
         lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
         return mentioned_files(lines, real, real, exact=True)
@@ -250,8 +250,8 @@ def _named_files(root: str | os.PathLike[str], file: FolderFile) -> tuple[str, .
 def _read_script(root: str | os.PathLike[str], name: str) -> FolderFile | None:
     """Read a script as it is now; its fingerprint if it lies elsewhere or is long."""
     is_beside = Path(name).parent == Path(SERVERS).parent
-    if not is_beside and (outside_target(name, _real(root)) or _size(root, name) > _LARGEST):
-        fingerprint = fingerprints((name,), _real(root))[name]
+    if not is_beside and (outside_target(name, _real_path(root)) or _size(root, name) > _LARGEST):
+        fingerprint = fingerprints((name,), _real_path(root))[name]
         return FolderFile(name, f"{_size(root, name)} bytes, {fingerprint}".encode())
     return _read(root, name)
 

@@ -67,7 +67,7 @@ def has_content(text: str) -> bool:
 
 @contextmanager
 def open_yaml(text: str, path: Path, *, fast: bool = False) -> Iterator[tuple[Any, Any]]:
-    """The loader, and the node of the whole text (None if it is empty). Raise `ConfigError`.
+    """Yield the loader, and the node of the whole text (None if it is empty). Raise `ConfigError`.
 
     `fast` uses libyaml if it is there. Its error messages differ, so use it only for a text that
     the other loader has accepted before.
@@ -103,7 +103,7 @@ def location_of(node: Any, path: Path) -> str:
 
 
 def items_of(node: Any, path: Path, what: str, example: str) -> Iterator[tuple[str, Any, str]]:
-    """The items of a mapping: key, node of the value, location.
+    """Yield the items of a mapping: key, node of the value, location.
 
     Raise `ConfigError` if it is not a mapping, or has a key twice.
     """

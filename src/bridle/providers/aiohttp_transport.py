@@ -346,7 +346,7 @@ def _may_stream(content_type: str) -> bool:
 
 
 def _proxy(scheme: str, host: str) -> dict[str, Any]:
-    """The environment's proxy for this host, as aiohttp takes it. Loopback needs none."""
+    """Return the environment's proxy for this host, as aiohttp takes it. Loopback needs none."""
     if host in _LOOPBACK or proxy_bypass(host):
         return {}
     proxies = getproxies()

@@ -95,7 +95,7 @@ class Anthropic:
         return exchange(self._transport, "/v1/messages", encode, reader)
 
     def encode(self, request: Request) -> bytes:
-        """The request's body; only messages that are new since the last one are encoded."""
+        """Return the request's body; only messages that are new since the last one are encoded."""
         messages = Transcript.of(request.messages)
         return cache_of(messages, self._script).join(messages, self._head.of(request), b"]}")
 
@@ -189,7 +189,7 @@ class MessagesScript:
         self._model = model
 
     def write(self, message: Message, thinking: bool) -> EncodedMessage:
-        """The message as content blocks of the role it speaks in."""
+        """Return the message as content blocks, with the opening of its role."""
         blocks: list[bytes] = []
         thinks = False
         thinking = thinking and has_content(message)  # a thought alone is no message
@@ -552,7 +552,7 @@ class MessagesReader(ReplyReader):
         return Thinking("".join(found.pieces), meta)
 
     def _count(self, usage: _Usage | None, out: list[ModelEvent]) -> None:
-        """The vendor's figures are cumulative; those left out stay as they were."""
+        """Record the usage so far. Figures are cumulative; omitted ones stay as they were."""
         if usage is None:
             return
         old = self._usage
@@ -599,7 +599,7 @@ _ADVANCES: dict[type, Callable[[MessagesReader, Any, bytes, list[ModelEvent]], N
 
 
 def _call(found: _OpenBlock, out: list[ModelEvent]) -> ToolCall:
-    """A call, from its pieces, or from the block itself where it came whole."""
+    """Return a call, made of its pieces, or of the block itself if it came whole."""
     block = found.block
     text = "".join(found.pieces)
     if not text and isinstance(block.input, dict) and block.input:

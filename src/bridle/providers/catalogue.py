@@ -68,7 +68,7 @@ def lookup(
 
 
 def models(more: Mapping[str, Mapping[str, Any]] | None = None) -> list[ProviderInfo]:
-    """Every model that is listed, the newest of a family first."""
+    """Return every model that is listed, the newest of a family first."""
     names = [(vendor, model) for vendor, table in _table().items() for model in table]
     names += [_split(name) for name in more or {} if _split(name) not in names]
     return [lookup(vendor, model, more) for vendor, model in names]
@@ -105,7 +105,7 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _unlisted(provider: str, model: str) -> Entry:
-    """A local model costs nothing, unless its server only passes it on."""
+    """Return the entry of an unlisted model. A local one is free, unless it runs elsewhere."""
     if provider in _LOCAL:
         return Entry(price=None if model.endswith("cloud") else Price(0, 0))
     return Entry(native_schema=provider in ("anthropic", "openai"))

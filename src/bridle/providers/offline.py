@@ -199,7 +199,7 @@ def _word(value: str | None) -> str:
 
 
 def _last_turn(messages: Sequence[Message]) -> tuple[str, Results]:
-    """The newest prompt, and the tool results that came after it."""
+    """Return the newest prompt, and the tool results that came after it."""
     results: list[ToolOutput] = []
     for message in reversed(messages):
         if message.role == "user" and message.content:

@@ -94,7 +94,7 @@ class OpenAIChat:
         return exchange(self._transport, "/chat/completions", encode, reader)
 
     def encode(self, request: Request) -> bytes:
-        """The request's body; only messages that are new since the last one are encoded."""
+        """Return the request's body; only messages that are new since the last one are encoded."""
         messages = Transcript.of(request.messages)
         return cache_of(messages, self._script).join(messages, self._head.of(request), b"]}")
 
@@ -135,7 +135,7 @@ class ChatScript:
         self._model = model
 
     def write(self, message: Message, thinking: bool) -> EncodedMessage:
-        """The message as one entry, or as one for each tool's output."""
+        """Return the message as one entry, or as one for each tool's output."""
         if message.role == "assistant":
             thoughts = self._thoughts(message) if thinking else {}
             said = _answer(message)
@@ -370,7 +370,7 @@ class ChatReader(ReplyReader):
         return out
 
     def finish(self) -> list[ModelEvent]:
-        """The stream is at its end without `[DONE]`: enough, when a finish reason came."""
+        """End the reply. Without `[DONE]` it is complete if a finish reason came."""
         out: list[ModelEvent] = []
         if self._finish:
             self._complete(out)

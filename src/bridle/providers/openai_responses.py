@@ -82,7 +82,7 @@ class OpenAIResponses:
         )
 
     def encode(self, request: Request) -> bytes:
-        """The request's body; only messages that are new since the last one are encoded."""
+        """Return the request's body; only messages that are new since the last one are encoded."""
         messages = Transcript.of(request.messages)
         return cache_of(messages, self._script).join(messages, self._head.of(request), b"]}")
 
@@ -92,7 +92,7 @@ class OpenAIResponses:
 
 
 def bearer_wire(base_url: str, api_key: str, timeouts: Timeouts | None) -> Wire:
-    """The wire to a server that takes its key, if any, as a bearer token."""
+    """Return the wire to a server that takes its key, if any, as a bearer token."""
     headers = {"content-type": "application/json", "user-agent": "bridle"}
     if api_key:
         headers["authorization"] = f"Bearer {api_key}"
@@ -120,7 +120,7 @@ class ResponsesScript:
         self._model = model
 
     def write(self, message: Message, thinking: bool) -> EncodedMessage:
-        """The message as input items, in the order of its parts."""
+        """Return the message as input items, in the order of its parts."""
         items: list[dict[str, Any]] = []
         said: list[Part] = []
         thinks = False
@@ -186,7 +186,7 @@ def _content(part: Part) -> dict[str, Any]:
 
 
 def data_url(part: Image | File) -> str:
-    """The picture or document as one URL."""
+    """Return the picture or document as one URL."""
     if isinstance(part, Image) and part.url:
         return part.url
     return f"data:{part.media_type};base64,{part.data}"
@@ -237,7 +237,7 @@ def _settings(config: RequestConfig, limit: int) -> dict[str, Any]:
 
 
 def reply_schema(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """A schema as both of OpenAI's APIs take it; strict where the strict mode can say it.
+    """Return a schema as both of OpenAI's APIs take it; strict if the strict mode can express it.
 
     None where they would refuse it: the reply has to be an object.
     """
@@ -557,7 +557,7 @@ class ResponsesReader(ReplyReader):
         out.append(self._completion(reason, parts, usage, word))
 
     def _part(self, found: _Open) -> Part | None:
-        """The item's part; text of an item that was never settled counts too."""
+        """Return the item's part; also the text of an item that was never finished."""
         if found.part is None and found.pieces and not found.started:
             return Text("".join(found.pieces))
         return None if found.part == Text("") else found.part

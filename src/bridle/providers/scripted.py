@@ -70,7 +70,7 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     status: int | None = None
 
     def to_error(self) -> AgentError:
-        """The error of the tree that fits."""
+        """Return the error of our tree that stands for this fault."""
         origin = Origin(self.status, f"scripted_{self.kind}")
         return self._class()(self.message, retry_after=self.retry_after, origin=origin)
 
@@ -158,7 +158,7 @@ class Scripted:
 
     @classmethod
     def from_file(cls, path: str | Path) -> "Scripted":
-        """The script in a JSON file: `{"replies": [{"text": "…"}, {"calls": […]}, …]}`."""
+        """Return the script in a JSON file: `{"replies": [{"text": "…"}, {"calls": […]}, …]}`."""
         script = _read(Path(path))
         info = ProviderInfo(
             "scripted", script.model, context_window=script.context_window, price=script.price

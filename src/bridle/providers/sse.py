@@ -33,7 +33,7 @@ class EventParser:
         self._began = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that this chunk completes."""
+        """Return the events that this chunk completes."""
         if self._after_cr or b"\r" in chunk:
             chunk = self._plain_line_ends(chunk)
         events: list[ServerEvent] = []

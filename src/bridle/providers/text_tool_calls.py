@@ -37,7 +37,7 @@ class TextCalls:
         self._in_code = False
 
     def feed(self, text: str) -> str:
-        """The text that can be shown now."""
+        """Return the text that can be shown now."""
         if self._found:
             self._pieces.append(text)
             return ""
@@ -51,7 +51,7 @@ class TextCalls:
         return ("", calls) if calls else (held, ())
 
     def _read_line(self, line: str) -> str:
-        """A line or a piece of one: shown, or held because it may begin a call."""
+        """Show a line or a piece of one, or hold it because it may begin a call."""
         if self._found:
             self._pieces.append(line)
             return ""
@@ -81,7 +81,7 @@ class TextCalls:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The text in pieces that each end with a line."""
+    """Yield the text in pieces that each end with a line."""
     start = 0
     while (end := text.find("\n", start)) >= 0:
         yield text[start : end + 1]
@@ -130,7 +130,7 @@ def _json_verdict(text: str) -> _Verdict:
 
 
 def _parse_calls(text: str, names: frozenset[str]) -> tuple[ToolCall, ...]:
-    """The calls, when the text is nothing but calls of declared tools."""
+    """Return the calls, if the text consists only of calls of declared tools."""
     calls: list[ToolCall] = []
     try:
         for value in _values(text):
@@ -175,5 +175,5 @@ def _to_call(value: Any, names: frozenset[str]) -> ToolCall:
 
 
 def new_call_id() -> str:
-    """An id for a call to which the server gave none."""
+    """Return an id for a call to which the server gave none."""
     return f"call_{os.urandom(9).hex()}"

@@ -129,7 +129,7 @@ class Reader(Protocol):
     """What ended the reply, where it did not end well. Raised after what came before it."""
 
     def begin(self, headers: Headers) -> None:
-        """The answer's headers have come."""
+        """Note that the answer's headers have arrived."""
         ...
 
     def feed(self, events: list[ServerEvent]) -> list[ModelEvent]:
@@ -137,7 +137,7 @@ class Reader(Protocol):
         ...
 
     def finish(self) -> list[ModelEvent]:
-        """The stream is at its end; a reply that is not `over` was cut short."""
+        """End the stream; a reply that is not `over` was cut short."""
         ...
 
 

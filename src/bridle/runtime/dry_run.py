@@ -169,7 +169,7 @@ def past_calls(session_id: str, folder: SessionFolder) -> CallHistory:
 
 
 def root_of(session_id: str, folder: SessionFolder) -> str:
-    """The workspace of that session, or an empty string if it is unknown."""
+    """Return the workspace of that session, or an empty string if it is unknown."""
     return next((each.workspace for each in folder.sessions() if each.id == session_id), "")
 
 
