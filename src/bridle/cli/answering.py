@@ -260,7 +260,7 @@ def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -
     """Post it; who holds the session, if anybody does."""
     from bridle.cli.user_input import user_name
     from bridle.protocols.store import InboxMessage
-    from bridle.runtime.inbox_client import new_message_id, send_message
+    from bridle.runtime.inbox_sender import new_message_id, send_message
     from bridle.stores.locks import describe_owner
 
     asked, session_id = one.pending.asked, one.pending.session_id

@@ -192,7 +192,7 @@ def _take_back(
         except SessionLocked:
             pass  # somebody was faster, and takes letters
     from bridle.protocols.store import InboxMessage
-    from bridle.runtime.inbox_client import new_message_id, send_message
+    from bridle.runtime.inbox_sender import new_message_id, send_message
 
     for one in grants:
         send_message(folder, session.id, InboxMessage(new_message_id(), "revoke", by, one))

@@ -50,7 +50,7 @@ async def _in_background(session_id: str, asked: ApprovalAsked, answer: Answer, 
 
 
 def _post(desk: "Desk", session_id: str, asked: ApprovalAsked, answer: Answer, by: str) -> None:
-    from bridle.runtime.inbox_client import new_message_id, send_message
+    from bridle.runtime.inbox_sender import new_message_id, send_message
 
     letter = InboxMessage(
         new_message_id(),

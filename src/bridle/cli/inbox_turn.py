@@ -29,7 +29,7 @@ from bridle.events import (
 from bridle.messages import Part, Text
 from bridle.protocols.session import TurnResult
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_client import new_message_id, send_message
+from bridle.runtime.inbox_sender import new_message_id, send_message
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import LogReader, SessionFolder
 from bridle.stores.transfer import head_of

@@ -99,7 +99,7 @@ def _assembled(setup: "Setup", *, answers: bool) -> "tuple[Tasks, Any]":
     """The tasks, and a server that offers them. Raise `MissingExtra`."""
     from bridle.distribution import install_hint
     from bridle.errors import MissingExtra
-    from bridle.runtime.inbox_client import send_message
+    from bridle.runtime.inbox_sender import send_message
     from bridle.server.mcp.tasks import Tasks
     from bridle.server.mcp.tools import Verbs
     from bridle.server.mcp.views import FACE, Views

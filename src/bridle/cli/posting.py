@@ -39,7 +39,7 @@ def send(
     text = read_prompt(prompt, 'bridle sessions send ID "and then the tests"')
     from bridle.cli.find import find_session, session_folder
     from bridle.protocols.store import InboxMessage
-    from bridle.runtime.inbox_client import new_message_id, send_message
+    from bridle.runtime.inbox_sender import new_message_id, send_message
     from bridle.stores.locks import describe_owner
 
     folder = session_folder()
@@ -68,7 +68,7 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
     """
     from bridle.cli.find import find_session, session_folder
     from bridle.protocols.store import InboxMessage
-    from bridle.runtime.inbox_client import new_message_id, send_message
+    from bridle.runtime.inbox_sender import new_message_id, send_message
     from bridle.stores.locks import describe_owner
 
     folder = session_folder()

@@ -22,7 +22,7 @@ from bridle.engine.recovery import end_parked
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionError
 from bridle.protocols.store import InboxMessage, SessionSummary
-from bridle.runtime.inbox_client import new_message_id, send_message
+from bridle.runtime.inbox_sender import new_message_id, send_message
 from bridle.stores.locks import describe_owner
 
 _TURNS = 100  # queued prompts that are stopped one after the other

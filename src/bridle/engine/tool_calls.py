@@ -19,7 +19,7 @@ from bridle.engine.gate import JudgedCall
 from bridle.engine.grants import fingerprint
 from bridle.engine.history import NOT_RUN
 from bridle.engine.hooks import CallMiddleware, hook_note, note
-from bridle.engine.permission import PermissionPipeline
+from bridle.engine.permission_pipeline import PermissionPipeline
 from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import AgentError
 from bridle.events import CallIntended, FilesChanged, ToolResultEvent

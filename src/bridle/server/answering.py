@@ -11,7 +11,7 @@ from bridle.errors import SessionClosed, SessionError, SessionLocked, UnknownApp
 from bridle.events import ApprovalAnswered, ApprovalAsked, GrantRevoked
 from bridle.protocols.session import Answer
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_client import new_message_id
+from bridle.runtime.inbox_sender import new_message_id
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.posting import Posting, Refused

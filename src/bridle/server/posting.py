@@ -13,7 +13,7 @@ from typing import TypeVar
 from bridle.errors import AgentError, SessionError
 from bridle.events import InboxMessageRefused
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_client import send_message
+from bridle.runtime.inbox_sender import send_message
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.refusals import Unavailable

@@ -17,7 +17,7 @@ from bridle.events import PromptReceived, When
 from bridle.messages import Part, to_parts
 from bridle.protocols.session import Prompt
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_client import new_message_id
+from bridle.runtime.inbox_sender import new_message_id
 from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding

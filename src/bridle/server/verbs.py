@@ -14,7 +14,7 @@ from bridle.errors import SessionLocked
 from bridle.events import InterruptRequested, ModeChanged, TitleChanged
 from bridle.policy import Mode
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_client import new_message_id
+from bridle.runtime.inbox_sender import new_message_id
 from bridle.server.bounds import narrowed
 from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground

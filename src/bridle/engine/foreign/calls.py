@@ -17,7 +17,7 @@ from bridle.engine.gate import ForeignTool, JudgedCall
 from bridle.engine.history import NOT_RUN, UNKNOWN, History
 from bridle.engine.hooks import CallMiddleware
 from bridle.engine.loop import PARKED, Ending
-from bridle.engine.permission import preapproval_key
+from bridle.engine.permission_pipeline import preapproval_key
 from bridle.engine.tool_calls import ToolCalls
 from bridle.engine.turn_context import Parked, TurnContext
 from bridle.events import Event, FilesChanged, TraceEvent, UnknownCallReported
