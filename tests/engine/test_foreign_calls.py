@@ -315,7 +315,7 @@ def test_what_cannot_be_kept_is_not_permitted():
 
     engine, sid, _ = run(one_turn(act_once(work), rules=ALLOWS, undo=Ledger(fails="before")))
     ((_, text, failed),) = results(engine, sid)
-    assert failed and "cannot be kept" in text
+    assert failed and "cannot be saved" in text
 
 
 def test_a_secret_reaches_neither_log_nor_agent_and_a_call_that_holds_one_is_refused():

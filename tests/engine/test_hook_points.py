@@ -352,5 +352,5 @@ def test_a_finished_call_keeps_its_result_when_the_hooks_after_it_are_cut_off():
             await session.interrupt()
             return done, results(engine, session.id)
 
-    said = "done\n[interrupted: it had finished; what follows it, such as hooks, was cut off]"
+    said = "done\n[interrupted: the call had finished; what follows it, such as hooks, was cut off]"
     assert run(story()) == (["a"], [("call_1", said, False)])

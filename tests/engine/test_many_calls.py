@@ -1,6 +1,6 @@
 """A reply that asks for very many calls: each has a result, in linear time, and some run."""
 
-from bridle.engine.loop import MOST_CALLS
+from bridle.engine.loop import MAX_CALLS
 from bridle.events import CallIntended, ToolResultEvent
 from bridle.tools.function import tool
 from rig import calls, events, is_valid, make_engine, results, run
@@ -30,7 +30,7 @@ def test_a_reply_may_ask_for_so_many_calls_and_the_rest_is_refused():
             return result, ran, results(engine, session.id), refused
 
     result, ran, said, refused = run(story())
-    assert (result.reason, ran, len(said)) == ("done", MOST_CALLS, many)
-    assert refused == [{"rule": "calls_per_reply"}] * (many - MOST_CALLS)
+    assert (result.reason, ran, len(said)) == ("done", MAX_CALLS, many)
+    assert refused == [{"rule": "calls_per_reply"}] * (many - MAX_CALLS)
     (words,) = {text for _, text, failed in said if failed}
-    assert words.startswith(f"not run: a reply may ask for {MOST_CALLS} calls")
+    assert words.startswith(f"not run: a reply may have {MAX_CALLS} calls")

@@ -39,11 +39,11 @@ async def _odd(arguments, context):
 @pytest.mark.parametrize(
     ("execute", "said"),
     [
-        (_exit, "thing broke: SystemExit: 3"),
-        (_keyboard, "thing broke: KeyboardInterrupt: "),
-        (_cancelled, "thing broke: CancelledError: "),
-        (_cancelled_inside, "thing broke: CancelledError: "),
-        (_odd, "thing broke: _OfItsOwn: odd"),
+        (_exit, "thing failed: SystemExit: 3"),
+        (_keyboard, "thing failed: KeyboardInterrupt: "),
+        (_cancelled, "thing failed: CancelledError: "),
+        (_cancelled_inside, "thing failed: CancelledError: "),
+        (_odd, "thing failed: _OfItsOwn: odd"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -61,8 +61,8 @@ def test_side_by_side_the_others_are_not_disturbed(execute):
 
     asked = calls(("thing", {}), ("fine", {}))
     engine, found, result = run(one_turn([asked, "ok"], Thing(execute), Thing(fine, "fine")))
-    said = {one: (text[:11], failed) for one, text, failed in results(engine, found)}
-    assert said == {"call_1": ("thing broke", True), "call_2": ("k", False)}
+    said = {one: (text[:12], failed) for one, text, failed in results(engine, found)}
+    assert said == {"call_1": ("thing failed", True), "call_2": ("k", False)}
     assert result.reason == "done"
 
 
@@ -82,8 +82,8 @@ def test_a_function_that_wants_to_leave_has_failed():
     asked = [call("leave"), call("stop"), call("cancel"), "ok"]
     engine, found, result = run(one_turn(asked, leave, stop, cancel))
     assert [(text, failed) for _, text, failed in results(engine, found)] == [
-        ("leave broke: SystemExit: bye", True),
-        ("stop broke: RuntimeError: the function raised SystemExit: bye", True),
-        ("cancel broke: CancelledError: ", True),
+        ("leave failed: SystemExit: bye", True),
+        ("stop failed: RuntimeError: the function raised SystemExit: bye", True),
+        ("cancel failed: CancelledError: ", True),
     ]
     assert result.reason == "done"

@@ -88,13 +88,16 @@ async def _surrogate(arguments, context):
 @pytest.mark.parametrize(
     ("execute", "said"),
     [
-        (_raise, ("thing broke: ValueError: boom", True)),
+        (_raise, ("thing failed: ValueError: boom", True)),
         (_refuse, ("there is no such file", True)),
-        (_time_out, ("thing broke: TimeoutError: the far side was slow", True)),
+        (_time_out, ("thing failed: TimeoutError: the far side was slow", True)),
         (_none, ("done", False)),
         (_number, ('{"n":7}', False)),
-        (_textless, ("thing broke: TypeError: its text is int, not str", True)),
-        (_wrong_media, ("thing broke: TypeError: its media are not images or files", True)),
+        (_textless, ("thing failed: TypeError: the text of its result is int, not str", True)),
+        (
+            _wrong_media,
+            ("thing failed: TypeError: the media of its result are not images or files", True),
+        ),
         (_surrogate, ("a\\udcffb", False)),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -212,7 +215,7 @@ def test_the_same_failing_call_over_and_over_is_stuck():
     model = Scripted([call("thing")], loop=True)
     engine, found, result = run(one_turn(model, Thing(_raise)))
     assert result.reason == "stuck"
-    assert result.detail == "thing failed 3 times in the same way: thing broke: ValueError: boom"
+    assert result.detail == "thing failed 3 times in the same way: thing failed: ValueError: boom"
     assert len(results(engine, found)) == 3
 
 

@@ -63,7 +63,7 @@ def test_a_turn_that_only_reads_keeps_nothing():
 def test_what_cannot_be_kept_is_not_changed():
     ledger = Ledger(fails="before")
     engine, found, _ = run(turn([call("thing"), "ok"], writing(ledger.story), undo=ledger))
-    said = "not run: what it would change cannot be kept: OSError('the disk is full')"
+    said = "not run: what it would change cannot be saved for undo: OSError('the disk is full')"
     assert results(engine, found) == [("call_1", said, True)]
     assert ledger.story == [("keep", 1)]
 

@@ -116,7 +116,7 @@ async def _call(callback: Callable[..., Any] | None, *values: Any) -> None:
         if inspect.isawaitable(returned):
             await returned
     except Exception:  # somebody else's code must not end the turn
-        log.warning("the callback %r broke", callback, exc_info=True)
+        log.warning("the callback %r failed", callback, exc_info=True)
 
 
 Messages = list[Message]  # its own name, since the class below has a method `list`
@@ -239,9 +239,9 @@ MAX_TOKENS = 8192
 
 
 class SendOptions(Struct, frozen=True):
-    """For one prompt: which session (empty: the current one), and how the reply is sampled.
+    """Options of one prompt: the session (empty: the current one), and how replies are sampled.
 
-    `temperature` None is the engine's setting; `max_tokens` 0 is the default. They hold from the
+    `temperature` None is the engine's setting; `max_tokens` 0 is the default. They apply from the
     session's next turn on.
     """
 
@@ -256,7 +256,7 @@ class SendOptions(Struct, frozen=True):
             )
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             raise SessionError(
-                f"a temperature of {self.temperature} is none", hint="It goes from 0 to 2."
+                f"{self.temperature} is not a temperature", hint="Choose one from 0 to 2."
             )
 
 
@@ -265,13 +265,13 @@ _SILENT = StreamCallbacks()
 
 
 class Assistant:
-    """Sends prompts to the sessions of an engine, which it does not own and does not close."""
+    """Sends prompts to the sessions of an engine, which its caller closes."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._sessions = SessionStore(engine)
-        self._chosen: dict[str, Any] = {}
-        self._told: WeakKeyDictionary[Session, dict[str, Any]] = WeakKeyDictionary()
+        self._settings: dict[str, Any] = {}
+        self._applied: WeakKeyDictionary[Session, dict[str, Any]] = WeakKeyDictionary()
 
     @property
     def sessions(self) -> SessionStore:
@@ -279,16 +279,16 @@ class Assistant:
         return self._sessions
 
     def set_system_prompt(self, prompt: str) -> None:
-        """What the model is told of its work, from the next prompt on."""
-        self._chosen["system"] = prompt
+        """Set the system prompt from the next prompt on."""
+        self._settings["system"] = prompt
 
     def set_tools(self, tools: Iterable[Tool]) -> None:
-        """The tools that the model may ask for, from the next prompt on."""
-        self._chosen["tools"] = tuple(tools)
+        """Set the tools that the model may call from the next prompt on."""
+        self._settings["tools"] = tuple(tools)
 
     def set_model(self, provider: Provider) -> None:
-        """Who answers, from the next prompt on. The caller closes it."""
-        self._chosen["provider"] = provider
+        """Set the model's provider from the next prompt on. The caller closes it."""
+        self._settings["provider"] = provider
 
     async def send(
         self,
@@ -298,18 +298,19 @@ class Assistant:
         *,
         queue: bool = False,
     ) -> TurnResult:
-        """One prompt, one turn; callbacks while it runs, and its result when it is over.
+        """Run one prompt in one turn, with callbacks while it runs, and return its result.
 
-        Raise `EmptyPrompt`, `SessionBusy` and `UnknownSession` before anything is sent. A turn
-        that fails, or reaches a limit, is told to `on_error` and raised. One that somebody
-        cancelled is told to `on_error` and returned. With `queue` a prompt waits for the turn that
-        runs. Cancelling this call interrupts its turn; a prompt that still waits stays in line.
+        Raise `EmptyPrompt`, `SessionBusy` and `UnknownSession` before anything is sent. If a turn
+        fails or reaches a limit, pass the error to `on_error` and raise it; if somebody cancelled
+        it, pass the error to `on_error` and return the result. With `queue`, a prompt waits for the
+        running turn. Cancelling this call interrupts its turn; a prompt that still waits stays
+        queued.
         """
         validate_prompt(prompt)
         session = await self._session(options.session_id)
         if not queue:
             session.check_idle()
-        self._set(session, options)
+        self._configure(session, options)
         records = session.subscribe(session.seq)
         try:
             result = await self._send(session, prompt, records, callbacks, queue=queue)
@@ -326,18 +327,18 @@ class Assistant:
         return await self._sessions.get_messages(wanted) if wanted else []
 
     async def clear(self, session_id: str = "") -> None:
-        """Begin with an empty conversation; the log keeps the old one. Raise `SessionBusy`."""
+        """Start with an empty conversation; the log keeps the old one. Raise `SessionBusy`."""
         if wanted := session_id or self._sessions.current_id:
             await self._sessions.clear_messages(wanted)
 
     async def cancel(self, session_id: str = "") -> None:
-        """End the turn that runs there, if one does. The session is usable right after."""
+        """End the session's running turn, if there is one. The session can be used right away."""
         session = self._engine.get_open(session_id or self._sessions.current_id)
         if session is not None:
             await session.interrupt()
 
     def is_busy(self, session_id: str = "") -> bool:
-        """Does a turn run there?"""
+        """Return whether a turn of the session runs."""
         session = self._engine.get_open(session_id or self._sessions.current_id)
         return session is not None and session.is_busy
 
@@ -349,19 +350,19 @@ class Assistant:
             raise UnknownSession(f"there is no session {session_id}")
         return session
 
-    def _set(self, session: Session, options: SendOptions) -> None:
-        """Tell the session what it has not been told yet."""
-        before = self._told.get(session, {"config": self._engine.config})
-        heat = options.temperature
+    def _configure(self, session: Session, options: SendOptions) -> None:
+        """Configure the session with what has changed since the last prompt."""
+        before = self._applied.get(session, {"config": self._engine.config})
+        temperature = options.temperature
         config = replace(self._engine.config, max_tokens=options.max_tokens or MAX_TOKENS)
         wanted = {
-            **self._chosen,
-            "config": config if heat is None else replace(config, temperature=heat),
+            **self._settings,
+            "config": config if temperature is None else replace(config, temperature=temperature),
         }
-        changed = {name: one for name, one in wanted.items() if before.get(name) != one}
+        changed = {name: value for name, value in wanted.items() if before.get(name) != value}
         if changed:
             session.configure(**changed)
-        self._told[session] = wanted
+        self._applied[session] = wanted
 
     async def _send(
         self,
@@ -375,9 +376,9 @@ class Assistant:
         turn = 0
         try:
             turn = await session.send(prompt, when="queue" if queue else "idle")
-            return await _played(session, turn, records, callbacks)
+            return await _wait_with_callbacks(session, turn, records, callbacks)
         except asyncio.CancelledError:
-            if not _waits(session, turn) and (turn or not queue):
+            if not _is_waiting(session, turn) and (turn or not queue):
                 await session.interrupt(turn=turn)
             raise
         except SessionError:
@@ -387,10 +388,10 @@ class Assistant:
             raise
 
 
-async def _played(
+async def _wait_with_callbacks(
     session: Session, turn: int, records: AsyncGenerator[Record, None], callbacks: StreamCallbacks
 ) -> TurnResult:
-    """The turn's result, once everything before it was called back."""
+    """Return the turn's result, once the callbacks for everything before it were called."""
     playing = asyncio.create_task(play(turn, records, callbacks))
     try:
         result = await session.wait(turn)
@@ -402,6 +403,6 @@ async def _played(
         await asyncio.wait([playing])
 
 
-def _waits(session: Session, turn: int) -> bool:
-    """Is the prompt of this turn still in line?"""
+def _is_waiting(session: Session, turn: int) -> bool:
+    """Return whether the prompt of this turn still waits."""
     return any(prompt.turn == turn for prompt in session.history.waiting.values())

@@ -1,8 +1,9 @@
 """Validate values against JSON Schema, with problems that a model can read and act on.
 
-The library jsonschema-rs decides; this module puts its errors into words. Schemas and values come
-from models and MCP servers, so no reference is ever fetched, patterns are matched in bounded time,
-and a value that is nested too deeply is refused: the library recurses without a limit of its own.
+The library jsonschema-rs validates; this module turns its errors into sentences. Schemas and
+values come from models and MCP servers, so no reference is ever fetched, patterns are matched in
+bounded time, and a value that is nested too deeply is refused: the library recurses without a limit
+of its own.
 """
 
 import json
@@ -61,7 +62,7 @@ def compile_schema(schema: dict[str, Any] | bool) -> Validator:
         except (ValueError, TypeError) as error:
             failure = failure or error
     else:
-        raise _broken(failure) from None
+        raise _schema_error(failure) from None
 
     def problems(value: Any) -> list[str]:
         if _is_too_deep(value):
@@ -70,7 +71,7 @@ def compile_schema(schema: dict[str, Any] | bool) -> Validator:
             return []
         lines: list[str] = []
         for error in validator.iter_errors(value):
-            lines += _lines(error, schema)
+            lines += _problem_lines(error, schema)
         if len(lines) > MOST_SHOWN:
             return [*lines[:MOST_SHOWN], f"and {len(lines) - MOST_SHOWN} more problems"]
         return lines
@@ -78,7 +79,7 @@ def compile_schema(schema: dict[str, Any] | bool) -> Validator:
     return problems
 
 
-def _broken(error: ValueError | TypeError | None) -> ConfigError:
+def _schema_error(error: ValueError | TypeError | None) -> ConfigError:
     place = "/".join(map(str, ("#", *getattr(error, "instance_path", ()))))
     return ConfigError(
         f"The JSON Schema is broken at {place}: {getattr(error, 'message', error)}.",
@@ -98,45 +99,45 @@ def _is_too_deep(value: Any) -> bool:
     return True
 
 
-def _lines(error: "ValidationError", schema: Any) -> list[str]:
+def _problem_lines(error: "ValidationError", schema: Any) -> list[str]:
     path = _path(error.instance_path)
-    return [f"`{path}`: {words}" if path else words for words in _words(error, schema)]
+    return [f"`{path}`: {text}" if path else text for text in _describe(error, schema)]
 
 
 def _path(steps: list[str | int]) -> str:
-    """`todos[1].title`."""
+    """Return a path such as `todos[1].title`."""
     shown = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return "".join(shown).removeprefix(".")
 
 
-def _words(error: "ValidationError", schema: Any) -> list[str]:
-    """What is wrong, in words; several sentences for several names that are not known."""
+def _describe(error: "ValidationError", schema: Any) -> list[str]:
+    """Describe a problem: one sentence, or one for each unknown name."""
     kind: Any = error.kind
     value: Any = error.instance
     name = kind.name
     if name == "type":
-        types = " or ".join(_TYPES[one] for one in kind.types)
-        return [f"expected {types}, got {_shown(value)}"]
+        types = " or ".join(_TYPES[kind_name] for kind_name in kind.types)
+        return [f"expected {types}, got {_display(value)}"]
     if name in ("enum", "const"):
         allowed = kind.options if name == "enum" else [kind.expected_value]
         choices = f"{'one of ' if len(allowed) > 1 else ''}{', '.join(map(_json, allowed))}"
-        return [f"must be {choices}; got {_shown(value)}"]
+        return [f"must be {choices}; got {_display(value)}"]
     if name in _BOUNDS:
         description = _sibling(error, schema, "description")
         about = (
             f" ({description.rstrip('.')})" if isinstance(description, str) and description else ""
         )
-        return [f"must be {_BOUNDS[name]} {kind.limit}, got {_shown(value)}{about}"]
+        return [f"must be {_BOUNDS[name]} {kind.limit}, got {_display(value)}{about}"]
     if name in _SIZES:
         end, things = _SIZES[name]
         return [f"must have at {end} {kind.limit} {things}, has {len(value)}"]
     if name == "multipleOf":
-        return [f"must be a multiple of {kind.multiple_of}, got {_shown(value)}"]
+        return [f"must be a multiple of {kind.multiple_of}, got {_display(value)}"]
     if name == "pattern":
         pattern = _sibling(error, schema, "pattern")
         if not hasattr(kind, "pattern"):
             return [f"is too hard to be checked against the pattern {pattern}"]
-        return [f"must match the pattern {kind.pattern}, got {_shown(value)}"]
+        return [f"must match the pattern {kind.pattern}, got {_display(value)}"]
     if name == "required":
         return [f"missing `{kind.property}`"]
     if name == "additionalProperties":
@@ -157,7 +158,7 @@ def _words(error: "ValidationError", schema: Any) -> list[str]:
 
 
 def _alternatives(error: "ValidationError", schema: Any) -> str:
-    """What would have to change for each of the alternatives, in one sentence."""
+    """Describe in one sentence what is wrong for each of the alternatives."""
     kind: Any = error.kind
     branches = [branch[0] for branch in kind.context if branch]
     if not branches:
@@ -165,16 +166,16 @@ def _alternatives(error: "ValidationError", schema: Any) -> str:
     reasons: dict[str, None] = {}
     for branch in branches[:_ALTERNATIVES]:
         is_nested = branch.kind.name in ("anyOf", "oneOf")  # explained no further
-        words = "fits none of the allowed shapes" if is_nested else _words(branch, schema)[0]
+        text = "fits none of the allowed shapes" if is_nested else _describe(branch, schema)[0]
         path = _path(branch.instance_path[len(error.instance_path) :])
-        reasons[f"`{path}`: {words}" if path else words] = None
+        reasons[f"`{path}`: {text}" if path else text] = None
     if len(reasons) == 1:
         return next(iter(reasons))
     return f"fits none of the allowed shapes ({'; or '.join(reasons)})"
 
 
 def _sibling(error: "ValidationError", schema: Any, keyword: str) -> Any:
-    """Another keyword of the schema that has the keyword which failed, if it can be found."""
+    """Return another keyword of the schema that the failed keyword is in, if it can be found."""
     place = schema
     for step in error.schema_path[:-1]:
         try:
@@ -188,8 +189,8 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _shown(value: Any) -> str:
-    """The value in a few words."""
+def _display(value: Any) -> str:
+    """Return the value, shortened if it is long."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

@@ -1,8 +1,7 @@
 """The loop: ask the model, run the tools it calls, and repeat until it calls none.
 
 Its states are those of the figure in docs/concepts.md: send → tool execution → send … → complete,
-or error, or timeout. It works on what it is given (`TurnContext`), and knows nothing of sessions,
-stores, screens or sockets.
+or error, or timeout. Everything it needs is in the `TurnContext`.
 """
 
 import asyncio
@@ -27,25 +26,25 @@ from bridle.events import MessageAdded, Reason, ResponseCompleted
 from bridle.messages import Message, Text, ToolCall
 from bridle.protocols.provider import RequestConfig, known_limit
 
-MOST_CALLS = 256  # of one reply that run: a model that asks for more has lost its way
+MAX_CALLS = 256  # of one reply: a model that makes more does not know what it does
 _UNFORCED = ("", "auto", "none")  # tool choices with which the model can end the turn
-_LONGER = "Allow longer replies (--max-tokens, max_tokens), or ask for smaller parts."
+_RAISE_MAX_TOKENS = "Allow longer replies (--max-tokens, max_tokens), or ask for smaller parts."
 _LOOK = "Look at that call, then say how to continue."
 _CONTINUE = (
-    "[Your reply was cut off at its token limit. Go on exactly where it stopped: "
-    "repeat nothing, and say nothing about the cut.]"
+    "[Your reply was cut off at its token limit. Continue exactly where it stopped: "
+    "repeat nothing, and do not mention the cut.]"
 )
 
 
 class Ending(Struct, frozen=True):
-    """How a turn ended, in the loop's own words."""
+    """How a turn ended: the reason, what happened, and what the user can do."""
 
     reason: Reason
     detail: str = ""
     hint: str = ""
 
 
-PARKED = Ending("parked", "the turn waits for a person's answer")
+PARKED = Ending("parked", "the turn waits for approval")
 
 
 async def run_turn(turn: TurnContext) -> Ending:
@@ -78,9 +77,9 @@ async def run_turn(turn: TurnContext) -> Ending:
             elif calls:
                 cut_replies, turn.cut_text = 0, ""
             if reply.stop_reason in ("refusal", "error"):
-                tool_calls.refuse(calls, "not run: the reply that asked for it broke off")
+                tool_calls.refuse(calls, "not run: the reply with this call broke off")
                 return _ending_of(reply)
-            if len(calls) > MOST_CALLS:
+            if len(calls) > MAX_CALLS:
                 calls = _refuse_surplus(tool_calls, calls)
             if calls:
                 continue
@@ -120,7 +119,7 @@ def _check_tool_choice(turn: TurnContext) -> None:
 
 
 def _prepare_answer_schema(turn: TurnContext) -> AnswerSchema | None:
-    """Return the schema that the answer has to fit. Tell the model, unless its API is told."""
+    """Return the schema that the answer has to fit. Tell the model, unless its API has a mode."""
     if turn.config.output_schema is None:
         return None
     schema = AnswerSchema(turn.config.output_schema)
@@ -145,7 +144,7 @@ def _refuse_cut_call(
 
 
 def _continues_cut_reply(turn: TurnContext, reply: ResponseCompleted, cut_replies: int) -> bool:
-    """Decide whether the model goes on after a cut reply without a whole call.
+    """Return whether to ask the model again after a cut reply without a whole call.
 
     A cut text is continued once. A cut call was refused, and may be tried as often as any call may
     fail.
@@ -163,9 +162,9 @@ def _continues_cut_reply(turn: TurnContext, reply: ResponseCompleted, cut_replie
 
 def _refuse_surplus(tool_calls: ToolCalls, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
     """Return the calls of a reply that may run, and refuse those beyond."""
-    why = f"not run: a reply may ask for {MOST_CALLS} calls, and this one asked for more"
-    tool_calls.refuse(calls[MOST_CALLS:], f"{why}. Send the rest again.", "calls_per_reply")
-    return calls[:MOST_CALLS]
+    why = f"not run: a reply may have {MAX_CALLS} calls, and this one has more"
+    tool_calls.refuse(calls[MAX_CALLS:], f"{why}. Send the rest again.", "calls_per_reply")
+    return calls[:MAX_CALLS]
 
 
 def _ending_of(reply: ResponseCompleted) -> Ending:
@@ -173,7 +172,7 @@ def _ending_of(reply: ResponseCompleted) -> Ending:
     if reply.stop_reason == "error":
         return Ending("failed", reply.stop_detail or "the model's side reported an error")
     if reply.stop_reason == "max_tokens":
-        return Ending("max_tokens", "the reply was cut off at its token limit", _LONGER)
+        return Ending("max_tokens", "the reply was cut off at its token limit", _RAISE_MAX_TOKENS)
     if reply.stop_reason == "refusal":
         why = f": {reply.stop_detail}" if reply.stop_detail not in ("", "refusal") else ""
         raise ModelRefused(f"the model declined to answer{why}")

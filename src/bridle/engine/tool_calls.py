@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 INTERRUPTED = "interrupted before it finished"
 SO_FAR = ". What it had written until then:\n"
-UNHEARD = "it had finished; what follows it, such as hooks, was cut off"
+FINISHED = "the call had finished; what follows it, such as hooks, was cut off"
 NOT_STOPPED = "interrupted, and it did not stop: it may still be running"
 CutOff = Literal["not_run", "interrupted", "not_stopped"]
 _CUT_OFF: dict[CutOff, str] = {
@@ -102,7 +102,7 @@ class ToolCalls:
         parked = self.is_parked = self.leaves_open = False
         try:
             if len(calls) > 1 and all(map(self.permission.reads_only, calls)):
-                await _side_by_side([self.run_call(call, open_calls) for call in calls])
+                await _run_concurrently([self.run_call(call, open_calls) for call in calls])
             else:
                 for call in calls:
                     if self._stops:
@@ -150,7 +150,7 @@ class ToolCalls:
         tool = self.permission.tools.get(call.name)
         result: ToolResult
         if call.broken:
-            result = ToolResult.failure(_unreadable(call.broken), outcome="invalid")
+            result = ToolResult.failure(_invalid_json_text(call.broken), outcome="invalid")
         elif tool is None:
             names = ", ".join(sorted(self.permission.tools)) or "none"
             text = f"there is no tool named {call.name!r}; there are: {names}"
@@ -213,8 +213,8 @@ class ToolCalls:
         try:
             return await self._undo.begin_undo(call)
         except Exception as error:  # undo was promised, so the call does not run without it
-            log.debug("nothing could be kept before %r", call.name, exc_info=True)
-            text = f"not run: what it would change cannot be kept: {error!r}"
+            log.debug("nothing could be saved before %r", call.name, exc_info=True)
+            text = f"not run: what it would change cannot be saved for undo: {error!r}"
             return ToolResult.failure(text, outcome="refused")
 
     async def finish(
@@ -236,7 +236,7 @@ class ToolCalls:
         return notes
 
     def run_tool(self, judged: JudgedCall) -> Coroutine[Any, Any, ToolResult]:
-        """Return what to await for the effect. From here on it may have happened."""
+        """Return the coroutine that runs the tool. From here on, it may have had its effect."""
         call, tool = judged.call, judged.tool
         context = self._turn.context(call)
         context.word = judged.decision.word
@@ -251,12 +251,12 @@ class ToolCalls:
         if seconds:
             end = asyncio.get_running_loop().time() + seconds
             context.deadline = end if context.deadline is None else min(end, context.deadline)
-            if tool.policy.runs:  # it ends a command by itself, and keeps the output
+            if tool.policy.runs:  # it ends a command by itself, and returns the output
                 seconds += _COMMAND_GRACE
         work = execute(call, tool, context, seconds)
         if judged.reads or tool.policy.runs or not judged.paths:
             return work
-        return _changing(context.workspace.root, judged.paths, work)
+        return _run_file_tool(context.workspace.root, judged.paths, work)
 
     async def end_undo(self, judged: JudgedCall, recorder: "ChangeRecorder") -> None:
         """Record which files the call has changed."""
@@ -274,7 +274,7 @@ class ToolCalls:
     async def _run_after_hooks(
         self, middleware: CallMiddleware, judged: JudgedCall, result: ToolResult
     ) -> ToolResult:
-        """Return the result as the hooks leave it. One that objects makes it a failure."""
+        """Return the result after the hooks. If a hook objects, the result is a failure."""
         if self.is_over or not middleware.has_hook("after_tool"):
             return result
         call, text = judged.call, self.permission.redacted(result.text)
@@ -288,10 +288,10 @@ class ToolCalls:
     def cut_off(
         self, call: ToolCall, outcome: CutOff, open_calls: dict[str, ToolCall] | None = None
     ) -> None:
-        """Record a result for a call that was cut off. One whose effect was over has its own."""
+        """Record a result for a call that was cut off: its own, if it had finished."""
         result = self._finished.get(call.id)
         if result is not None:
-            self.permission.add_note(call, note("interrupted", UNHEARD))
+            self.permission.add_note(call, note("interrupted", FINISHED))
         else:
             text = _CUT_OFF[outcome] + self._output_so_far(call)
             result = ToolResult.failure(text, outcome=outcome)
@@ -324,9 +324,9 @@ class ToolCalls:
         text = shorten(whole, limit) if is_long else whole
         data = result.data if result.ok else result.diagnostics
         if isinstance(data, str) and data == result.text:
-            data = None  # the text says it already
+            data = None  # it is the text
         elif text is not whole or not _is_recordable(data):
-            data = None  # what is too long for the model is too long for the log
+            data = None  # what is too long for the model is too long for the log, too
         text += self.permission.notes.pop(call.id, "")
         output = ToolOutput(
             call_id=call.id,
@@ -344,7 +344,7 @@ class ToolCalls:
             self._count_failures(call, result)
 
     def _count_failures(self, call: ToolCall, result: ToolResult) -> None:
-        """Notice if the same call fails in the same way over and over."""
+        """Note that the turn is stuck if the same call fails in the same way too often."""
         if result.ok or result.outcome in ("interrupted", "not_run"):
             self._failures.clear()
             return
@@ -372,12 +372,12 @@ async def execute(
         if limit.is_expired and isinstance(error, TimeoutError | asyncio.CancelledError):
             time = quantity(seconds, "second")
             return ToolResult.failure(f"{call.name} did not finish within {time}")
-        log.debug("tool %r broke", call.name, exc_info=True)
-        return ToolResult.failure(f"{call.name} broke: {type(error).__name__}: {error}")
+        log.debug("tool %r failed", call.name, exc_info=True)
+        return ToolResult.failure(f"{call.name} failed: {type(error).__name__}: {error}")
 
 
 def _ends_turn(error: BaseException) -> bool:
-    """Return whether it was raised to end the turn, and not by the tool. Ctrl-C is a cancel."""
+    """Return whether an exception is to end the turn, rather than the tool's own failure."""
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is None or task.cancelling() > 0
@@ -385,27 +385,27 @@ def _ends_turn(error: BaseException) -> bool:
 
 
 def _valid_result(result: Any) -> ToolResult:
-    """Return whatever a tool returned as a result. Raise `TypeError` for what nobody can read."""
+    """Return a tool's return value as a `ToolResult`. Raise `TypeError` if a field is invalid."""
     if not isinstance(result, ToolResult):
         return ToolResult.success(result)
     if not isinstance(result.text, str):
-        raise TypeError(f"its text is {type(result.text).__name__}, not str")
+        raise TypeError(f"the text of its result is {type(result.text).__name__}, not str")
     if result.media and not all(isinstance(part, Image | File) for part in result.media):
-        raise TypeError("its media are not images or files")
+        raise TypeError("the media of its result are not images or files")
     if not isinstance(result.stops, str):
-        raise TypeError(f"why it stops is {type(result.stops).__name__}, not str")
+        raise TypeError(f"`stops` of its result is {type(result.stops).__name__}, not str")
     return result
 
 
-def _unreadable(text: str) -> str:
-    """Return what the model is told about arguments that do not parse."""
+def _invalid_json_text(text: str) -> str:
+    """Return the result of a call whose arguments are not valid JSON."""
     return (
         f"not run: the arguments are not valid JSON: {shorten(text, _MAX_BROKEN)}\n"
         "Send the call again with one JSON object as its arguments."
     )
 
 
-async def _side_by_side(work: list[Coroutine[Any, Any, None]]) -> None:
+async def _run_concurrently(work: list[Coroutine[Any, Any, None]]) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             for coroutine in work:
@@ -415,7 +415,7 @@ async def _side_by_side(work: list[Coroutine[Any, Any, None]]) -> None:
 
 
 def _is_recordable(data: Any) -> bool:
-    """Return whether structured data can be written down and is short enough to keep."""
+    """Return whether structured data can be encoded and is short enough for the log."""
     if data is None:
         return True
     try:
@@ -424,10 +424,10 @@ def _is_recordable(data: Any) -> bool:
         return False
 
 
-async def _changing(
+async def _run_file_tool(
     root: str, paths: Sequence[str], work: Coroutine[Any, Any, ToolResult]
 ) -> ToolResult:
-    """Await a tool that may change these files, so that no command is taken for the one who did."""
+    """Await a tool that may change these files, so that no command is blamed for the changes."""
     with record_changes(root, paths):
         return await work
 

@@ -299,7 +299,7 @@ class RunningTurn:
 
 
 class TurnRunner:
-    """Starts, ends and answers for the turns of one session."""
+    """Starts and ends the turns of one session, and hands out their results."""
 
     def __init__(
         self,
@@ -382,7 +382,7 @@ class TurnRunner:
         turn.task = asyncio.create_task(self._run(turn), name=f"bridle-turn-{self._session_id}")
 
     def resume(self) -> int:
-        """Continue the parked turn: it has its answers, or there is somebody who can be asked."""
+        """Continue the parked turn: it has its answers, or somebody can be asked now."""
         number = self._history.running
         if not self.is_expected(number):  # a caller may wait already that has steered it
             self.results[number] = PendingResult()
@@ -415,7 +415,7 @@ class TurnRunner:
         """Resolve the result of a turn whose only prompt was withdrawn."""
         has_others = any(prompt.turn == number for prompt in self._history.waiting.values())
         if number != self.current and not has_others:
-            self._settle_result(number, Ending("interrupted", "the prompt was taken back"), None)
+            self._settle_result(number, Ending("interrupted", "the prompt was withdrawn"), None)
 
     async def interrupt(self, request: InterruptRequested) -> bool:
         """End the turn that runs, and return when it has ended: was an interrupt recorded?"""
@@ -467,7 +467,7 @@ class TurnRunner:
     def _end_compaction(self, work: asyncio.Task[bool]) -> None:
         """Make the session idle, also if nobody waits for the compaction any more."""
         self._compaction, self.is_busy = None, False
-        if any(self.is_expected(one.turn) for one in self._history.waiting.values()):
+        if any(self.is_expected(prompt.turn) for prompt in self._history.waiting.values()):
             self._start_next()  # a prompt was sent meanwhile
         if not work.cancelled():
             work.exception()  # retrieved here if nobody else does
@@ -518,7 +518,7 @@ class TurnRunner:
     def _has_steering(self, number: int) -> bool:
         """Was a prompt sent into this turn that it has not read yet?"""
         waiting = self._history.waiting.values()
-        return any(one.turn == number and one.when == "next_step" for one in waiting)
+        return any(prompt.turn == number and prompt.when == "next_step" for prompt in waiting)
 
     async def _run(self, turn: RunningTurn) -> None:
         outcome = await turn.run(
@@ -571,7 +571,7 @@ class TurnRunner:
             self._start_next()
 
     def _start_next(self) -> None:
-        """Start whatever is due: a parked turn whose approvals are answered, or the next prompt."""
+        """Start what comes next: a parked turn whose approvals are answered, or the next prompt."""
         if self.is_busy or self.is_closed:
             return
         if self._history.is_parked:
@@ -582,7 +582,7 @@ class TurnRunner:
 
     def _record_end(self, number: int, ending: Ending, error: AgentError | None) -> None:
         if ending.reason == "parked":
-            calls = tuple(asked.call.id for asked in self._history.pending.values())
+            calls = tuple(request.call.id for request in self._history.pending.values())
             self._emit(TurnParked(number, calls))
             return
         for event in results_at_end(self._history):  # calls that the turn did not come to
