@@ -173,7 +173,7 @@ def test_without_a_person_the_plan_is_shown_and_it_is_said_that_nobody_agreed(br
     done = bridle.run("run", "go", "--mode", "plan", "-m", bridle.script(SHOW, WRITE, "I stop"))
     assert (done.returncode, done.stdout) == (3, "I stop\n")
     assert "  │ 1. write `a.txt`\n" in done.stderr
-    assert "nobody was there to give it; nothing was changed" in done.stderr
+    assert "no one was available to give it; nothing was changed" in done.stderr
     assert "--on-ask park" in done.stderr
     assert not (bridle.workspace / "a.txt").exists()
 

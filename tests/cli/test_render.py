@@ -115,6 +115,22 @@ def test_a_long_error_does_not_hide_when_the_request_is_retried():
     assert " ".join(line.strip() for line in lines) == f"↻ {error}. Retrying in 12 s, attempt 2…"
 
 
+def test_the_lines_of_a_retry_are_replaced_as_a_whole(monkeypatch: pytest.MonkeyPatch):
+    class Tty(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    err = Tty()
+    screen = Screen(io.StringIO(), err, live=True, paint=PLAIN)
+    error = "you have sent too many requests " * 7
+    screen.feed(Record(1, "", TraceEvent("retry", {"attempt": 2, "seconds": 1, "error": error})))
+    rows = err.getvalue().count("\n")
+    assert rows > 1
+    screen.feed(Record(2, "", TraceEvent("retry", {"attempt": 3, "seconds": 2, "error": "busy"})))
+    assert err.getvalue().count("\x1b[1A\x1b[K") == rows
+
+
 def test_a_record_is_written_as_it_stands_in_the_log():
     event = TextDelta("hé\x1b")
     line, digest = encode_line(7, "2026-01-01T00:00:00.000Z", encode_data(event), "before")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -54,6 +55,16 @@ def test_help_is_the_table_and_tells_of_one(bridle: Program):
     assert said.count("/undo [TURN]") == 2
     assert "there is no command nonsense" in said
     assert "/copy works on the screen alone" in said
+
+
+def test_help_breaks_a_long_line_between_words(bridle: Program):
+    with bridle.terminal("repl", "-m", bridle.script("ok"), columns=44) as terminal:
+        terminal.expect("❯ ")
+        terminal.type("/help undo\n")
+        shown = re.sub(r"\x1b\[[\d;]*[mK]", "", terminal.expect("❯ "))
+    (row,) = re.findall(r"  /undo.*(?:\r?\n {10,}.*)+", shown)
+    assert all(len(line) <= 44 for line in row.splitlines())
+    assert next(one.meaning for one in TABLE if one.name == "undo") in " ".join(row.split())
 
 
 def test_an_undo_is_shown_and_asked_about_first(bridle: Program):

@@ -95,7 +95,7 @@ def test_continue_without_a_session_here_is_a_usage_error(bridle: Program):
 def test_a_call_that_needs_approval_is_refused_when_nobody_is_there(bridle: Program):
     done = bridle.run("run", "go", "-m", bridle.script(SHELL, {"text": "I could not."}))
     assert (done.returncode, done.stdout) == (3, "I could not.\n")
-    assert "a call needed approval, and nobody was there to give it" in done.stderr
+    assert "a call needed approval, and no one was available to give it" in done.stderr
     assert not (bridle.workspace / "made.txt").exists()
 
 

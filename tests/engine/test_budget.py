@@ -149,7 +149,7 @@ def test_a_shorter_reply_is_said_once_a_turn():
     assert result.reason == "done"
     (said,) = [one.detail for one in traces if one.kind == "reply_limit"]
     assert said["max_tokens"] == requests[0].config.max_tokens < 5000
-    assert said["message"].endswith("and not 9,000: that is what is left of the limits")
+    assert said["message"].endswith("instead of 9,000, so that this turn stays within its limits")
 
 
 def test_without_limits_the_settings_are_left_alone():

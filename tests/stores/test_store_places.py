@@ -90,7 +90,7 @@ def test_a_log_that_is_no_longer_where_it_was_acknowledges_nothing(
 
     for error in run(story()):
         assert error.message == f"the log of session s cannot be written: {WORDS[meddle]}"
-        assert "What could not be stored was not acknowledged." in error.hint
+        assert "What could not be written does not count as done." in error.hint
 
 
 def test_a_log_and_a_folder_that_others_could_read_are_private_once_taken_up(state):

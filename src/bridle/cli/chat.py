@@ -68,7 +68,7 @@ def is_installed() -> bool:
     from bridle.cli.style import paint_for
     from bridle.distribution import install_hint
 
-    said = f"Line by line: the full screen is not installed. {install_hint('tui')}"
+    said = f"The full screen is not installed. {install_hint('tui')}"
     click.echo(paint_for(sys.stderr).dim(said), err=True)
     return False
 

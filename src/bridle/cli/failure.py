@@ -25,7 +25,7 @@ _LONGEST = 1000  # characters; some servers answer with whole pages
 _NEXT = {
     ENOSPC: "Make room there.",
     EACCES: "Check the rights of the file and of its folder.",
-    EROFS: "Name a place that can be written.",
+    EROFS: "Make it writable, or use another folder.",
 }
 DONE, FAILED, USAGE, PERMISSION, BUDGET, NO_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 CUT = 6  # the answer was cut off at its token limit

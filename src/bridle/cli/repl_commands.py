@@ -17,7 +17,7 @@ from bridle.cli.progress import size_of
 from bridle.cli.repl_session import ReplSession
 from bridle.cli.screen import Screen
 from bridle.cli.sessions import when
-from bridle.cli.style import Paint, cut, paint_for, plain
+from bridle.cli.style import Paint, cut, paint_for, plain, wrapped
 from bridle.cli.user_input import check_text, user_name
 from bridle.errors import AgentError, SessionBusy, SessionError
 from bridle.policy import MODES
@@ -87,8 +87,11 @@ async def _help(repl: ReplSession, rest: str) -> None:
     else:
         commands = [*(command for command in TABLE if command.where != "screen"), *own]
     for command in commands:
-        meaning = repl.screen.paint.dim(one_line(command.meaning))
-        repl.screen.line(f"  {one_line(command.spelled):{_WIDTH}} {meaning}")
+        head = f"  {one_line(command.spelled):{_WIDTH}} "
+        room = max(20, repl.screen.width - len(head))
+        for line in wrapped(one_line(command.meaning), room).split("\n"):
+            repl.screen.line(head + repl.screen.paint.dim(line))
+            head = " " * len(head)
 
 
 # Sessions

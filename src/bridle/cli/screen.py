@@ -78,7 +78,7 @@ class Screen:
         self._approval = ""  # `shown` of the approval that is asked for here
         self._is_behind_approval = False  # the cursor stands behind it
         self._retry: TraceEvent | None = None  # the attempt that was announced last
-        self._is_retry_last = False  # nothing was written since its line
+        self._retry_rows = 0  # of the line of a retry, if nothing was written since
         self._needs_gap = False  # a line was written since the last text of the answer
 
     @property
@@ -121,8 +121,9 @@ class Screen:
                 for line in event_lines.todo_lines(todos, self.paint, self.width):
                     self.line(line)
             case TraceEvent(kind="retry"):
-                self._write_retry(trace_line(event, self.paint, self.width))
-                self._retry, self._is_retry_last = event, True
+                line = trace_line(event, self.paint, self.width)
+                self._write_retry(line)
+                self._retry, self._retry_rows = event, line.count("\n") + 1
             case TraceEvent():
                 if line := trace_line(event, self.paint, self.width):
                     self.line(line)
@@ -145,7 +146,7 @@ class Screen:
 
     def break_line(self) -> None:
         """Begin a new line if one is begun, and take back a prompt for a line of input."""
-        self._is_retry_last = False
+        self._retry_rows = 0
         if self._has_prompt:
             self._has_prompt = False
             self._err.write(erasing() or "\n")
@@ -251,15 +252,15 @@ class Screen:
 
     def _write_retry(self, line: str) -> None:
         """Write a line on the attempts of a request; on a terminal it replaces the one before."""
-        if self._is_retry_last and self._err.isatty() and not self._is_quiet:
-            self._err.write(erasing_above())
+        if self._retry_rows and self._err.isatty() and not self._is_quiet:
+            self._err.write(erasing_above(self._retry_rows))
         self.line(line)
 
     def _write_text(self, text: str) -> None:
         if not self._is_live:
             self._text.append(text)
             return
-        self._is_retry_last = False
+        self._retry_rows = 0
         if self._is_in_thinking or self._has_prompt:
             self.break_line()
         if self._needs_gap:
@@ -271,7 +272,7 @@ class Screen:
         self._is_line_begun = not text.endswith("\n")
 
     def _write_thinking(self, text: str) -> None:
-        self._is_retry_last = False
+        self._retry_rows = 0
         self._err.write(self.paint.dim(neutral(text)))
         self._err.flush()
         self._is_line_begun, self._is_in_thinking = not text.endswith("\n"), True

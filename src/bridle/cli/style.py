@@ -61,9 +61,9 @@ def erasing(environ: Mapping[str, str] = os.environ) -> str:
     return "" if environ.get("TERM", "dumb") == "dumb" else "\r\x1b[K"
 
 
-def erasing_above(environ: Mapping[str, str] = os.environ) -> str:
-    """Return what erases the line above the cursor; empty if the terminal cannot do it."""
-    return "" if environ.get("TERM", "dumb") == "dumb" else "\r\x1b[1A\x1b[K"
+def erasing_above(lines: int, environ: Mapping[str, str] = os.environ) -> str:
+    """Return what erases so many lines above the cursor; empty if the terminal cannot do it."""
+    return "" if environ.get("TERM", "dumb") == "dumb" else "\r" + "\x1b[1A\x1b[K" * lines
 
 
 def width_of(stream: TextIO) -> int:

@@ -165,14 +165,14 @@ def tell_end(
         failure.complain(result.detail, hint)
     if result.permission_needed and mode == "plan":
         failure.complain(
-            "a plan, or a question, waits for a person's word, and nobody was there to give it; "
+            "a plan or a question needs an answer, and no one was available to give it; "
             "nothing was changed",
             "Run it at a terminal, or with --on-ask park and answer when you like.",
         )
     elif result.permission_needed:
         more = "--mode edits or --yes" if mode == "ask" else "--yes"
         failure.complain(
-            "a call needed approval, and nobody was there to give it",
+            "a call needed approval, and no one was available to give it",
             f"Run it at a terminal, or allow more with {more}.",
         )
     if parked:

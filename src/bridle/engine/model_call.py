@@ -152,8 +152,8 @@ def _report_reply_limit(turn: TurnContext, config: RequestConfig) -> None:
     if not turn.reported_reply_limit:
         turn.reported_reply_limit = True
         wanted = reply_limit(turn.config, turn.provider.info)
-        limit = f"a reply may have {config.max_tokens:,} tokens and not {wanted:,}"
-        message = f"{limit}: that is what is left of the limits"
+        limit = f"replies are limited to {config.max_tokens:,} tokens instead of {wanted:,}"
+        message = f"{limit}, so that this turn stays within its limits"
         detail = {"max_tokens": config.max_tokens, "wanted": wanted, "message": message}
         turn.emit(TraceEvent("reply_limit", detail))
 

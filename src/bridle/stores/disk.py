@@ -64,13 +64,13 @@ def sync_path(disk: Disk, path: str) -> None:
 
 # Errors of the operating system as errors of a store, with a hint what to do about each.
 
-_KEPT = "What could not be stored was not acknowledged."
+_KEPT = "What could not be written does not count as done."
 _HINTS = {
     errno.ENOSPC: "Free some space; the session then continues where it is.",
     errno.EDQUOT: "Free some space; the session then continues where it is.",
     errno.EFBIG: "Raise the limit on the size of files; the session then continues where it is.",
     errno.EIO: "Check the disk; the session continues once it can be written.",
-    errno.EROFS: "Make the file system writable, or use another state folder.",
+    errno.EROFS: "Make it writable, or set BRIDLE_STATE to another folder.",
     errno.EACCES: "Check the permissions of the state folder.",
     errno.EPERM: "Check the permissions of the state folder.",
     errno.ELOOP: "A log or its folder was replaced by a symbolic link: put the real one back.",

@@ -153,6 +153,6 @@ def _failure(folder: Path, what: str, error: OSError) -> StoreFailed:
     return StoreFailed(
         f"session {folder.name}: {what}: {error.strerror or error}",
         error,
-        hint="What could not be stored was not acknowledged. "
+        hint="What could not be written does not count as done. "
         "Check the disk and the permissions of the folder.",
     )
