@@ -1,6 +1,7 @@
 """Keys on the page: what is typed is text, and only an approval that is seen takes an answer."""
 
 import os
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -278,4 +279,20 @@ def test_what_is_typed_at_once_after_the_key_that_opens_a_form_goes_into_its_fie
     approval.focus()
     armed(me)
     assert me.page.evaluate(PRESS, key) == field
+    me.is_well()
+
+
+def test_commands_with_arrows_work_from_the_composer_too(serve, window):
+    """The previous session was the previous prompt instead."""
+    me = window(serve([say("One."), say("Two.")]))
+    first = me.begin("first")
+    me.has_ended()
+    me.page.keyboard.press("Alt+n")
+    second = me.begin("second")
+    me.has_ended()
+    for key, session in (("Alt+ArrowDown", first), ("Alt+ArrowUp", second)):
+        me.composer.focus()
+        me.page.keyboard.press(key)
+        expect(me.page).to_have_url(re.compile(session))
+        expect(me.composer).to_have_value("")
     me.is_well()

@@ -86,7 +86,8 @@ export function Writing({ sessionId, workspace = "", placeholder, prompts, text,
     return true;
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.isComposing) return;
+    const isCommand = event.altKey && event.key.startsWith("Arrow"); // the next session, the previous one
+    if (event.isComposing || isCommand) return;
     const plainEnter = event.key === "Enter" && !event.shiftKey && !event.altKey;
     if (onMention(event) || onHistory(event)) {
       event.preventDefault();
