@@ -133,11 +133,11 @@ def test_an_agent_that_raises_fails_its_turn_in_words_and_the_session_can_go_on(
             return engine, session.id, first, second
 
     engine, sid, first, second = run(story())
-    assert (first.reason, first.detail) == ("failed", "acting broke: KeyError: 'lost'")
+    assert (first.reason, first.detail) == ("failed", "acting failed: KeyError: 'lost'")
     assert (second.reason, second.text) == ("done", "fine")
     responded = events(engine, sid, AgentResponded)
     assert [(one.content, one.is_error) for one in responded] == [
-        ("acting broke: KeyError: 'lost'", True),
+        ("acting failed: KeyError: 'lost'", True),
         ("", False),
     ]
     assert events(engine, sid, TurnEnded)[0].error_kind == "agent"

@@ -38,7 +38,7 @@ class Endings:
             case TurnEnded() as end:
                 self.results[end.turn] = self._result(end, history)
             case PromptWithdrawn(turn=turn) if not _is_to_come(history, turn):
-                gone = TurnResult("", "interrupted", self._id, turn, "the prompt was taken back")
+                gone = TurnResult("", "interrupted", self._id, turn, "the prompt was withdrawn")
                 self.results.setdefault(turn, gone)
             case _:
                 pass

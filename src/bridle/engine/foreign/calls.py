@@ -1,9 +1,10 @@
-"""The calls of another agent, through the same gate as any other call.
+"""The calls of a foreign agent, which go through the same gate as any other call.
 
-There are two kinds. What the agent does by its own means is permitted (`permit`): recorded, judged,
-asked about, its intent durable and what it will change kept by undo, before the agent is told that
-it may. The agent reports the result (`finish`); what it does not report is unknown. What the agent
-has our tools do is run (`run`) as in our own loop. Once the turn is over, nothing is let through.
+There are two kinds. A call that the agent makes itself is permitted (`permit`): it is recorded and
+judged, a person is asked if needed, its intent is durable and undo has saved what it will change
+before the agent learns that it may. The agent reports the result (`finish`); without a report it is
+unknown. A call of our tools is run (`run`) as in our own loop. Once the turn is over, no call may
+run.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OVER = "not run: the turn is over"
-PARKED_CALL = "not run yet: a person has to be asked, and the turn is parked until they answer"
+PARKED_CALL = "not run yet: it needs approval, and the turn is parked until there is an answer"
 _PREAPPROVED = (
     "a person has allowed it: it was not run yet, and may be made once with these arguments"
 )

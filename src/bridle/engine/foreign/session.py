@@ -1,7 +1,7 @@
-"""The session as another agent sees it: where it says what it does, asks, and has our tools run.
+"""The session as a foreign agent sees it: it reports what it does, asks, and runs our tools here.
 
-It is handed to `execute`, and ignores what is said once the turn is over. An agent cannot say what
-only a person or the engine says. Knows nothing of how the agent is started or stopped.
+It is passed to `execute`, and ignores everything once the turn is over. An agent cannot emit what
+only a person or the engine emits.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ _MOST_QUOTED = 2000  # characters of an event that an agent cannot say
 
 
 class AgentTurnInput(Struct):
-    """What an agent is to do, beside what every turn is given."""
+    """What a foreign agent's turn needs beside its `TurnContext`."""
 
     agent: "BaseAgent"
     session_id: str
@@ -95,14 +95,14 @@ class AgentTurnInput(Struct):
 class AgentSessionView:
     """One turn's view of its session, for the agent that runs the turn."""
 
-    def __init__(self, turn: TurnContext, given: AgentTurnInput, calls: ForeignCalls) -> None:
+    def __init__(self, turn: TurnContext, turn_input: AgentTurnInput, calls: ForeignCalls) -> None:
         self.prompt: tuple[Part, ...] = ()  # as it was sent, with its pictures
         self.day: DayBudget | None = None
         self._turn = turn
-        self._given = given
+        self._input = turn_input
         self._calls = calls
-        self._replies = Replies(turn.emit, given.history, turn.redactor)
-        self._mapper = ToolNameMapper(given.translate, given.root, lambda: turn.tools)
+        self._replies = Replies(turn.emit, turn_input.history, turn.redactor)
+        self._mapper = ToolNameMapper(turn_input.translate, turn_input.root, lambda: turn.tools)
         self._emitter = ToolEmitter(self._take)
         self._ids: dict[str, str] = {}  # the agent's ids of calls: those of the log
         self._streams = False  # does the agent emit its text itself?
@@ -117,12 +117,12 @@ class AgentSessionView:
     @property
     def id(self) -> str:
         """The session's id."""
-        return self._given.session_id
+        return self._input.session_id
 
     @property
     def working_directory(self) -> str:
         """The root of the workspace."""
-        return self._given.root
+        return self._input.root
 
     @property
     def mode(self) -> Mode:
@@ -138,12 +138,12 @@ class AgentSessionView:
     def remaining(self) -> RemainingBudget:
         """What this turn may still use."""
         budget = self._turn.budget
-        return remaining_budget(budget, budget.before, self._given.deadline)
+        return remaining_budget(budget, budget.before, self._input.deadline)
 
     @property
     def messages(self) -> Transcript:
         """The conversation as the log has it, for an agent that has none of its own."""
-        return self._given.history.transcript
+        return self._input.history.transcript
 
     @property
     def claude_session_id(self) -> str | None:
@@ -166,21 +166,21 @@ class AgentSessionView:
 
     @property
     def _attached(self) -> AgentAttached:
-        name = self._given.name
-        return self._given.history.attached.get(name) or AgentAttached(name)
+        name = self._input.name
+        return self._input.history.attached.get(name) or AgentAttached(name)
 
     def attach(self) -> None:
         """Record that this agent runs the turns from here on, if it is new."""
-        if self._given.name not in self._given.history.attached:
-            self._turn.emit(AgentAttached(self._given.name))
+        if self._input.name not in self._input.history.attached:
+            self._turn.emit(AgentAttached(self._input.name))
 
     def _attach(self, session_id: str, state: dict[str, Any]) -> None:
-        attached = AgentAttached(self._given.name, session_id, state)
+        attached = AgentAttached(self._input.name, session_id, state)
         if attached != self._attached:
             self._emitter(attached)
 
     def emit(self, event: Event) -> None:
-        """Have this recorded and shown. From any thread; after the turn it is ignored."""
+        """Record and broadcast an event. Can be called from any thread; ignored after the turn."""
         self._emitter(event)
 
     async def can_use_tool(
@@ -206,7 +206,7 @@ class AgentSessionView:
     async def call(
         self, name: str, arguments: dict[str, Any], call_id: str = "", *, anew: bool = False
     ) -> ToolOutput:
-        """Have our tool of that name run, through the gate, and return its one result.
+        """Run our tool of that name, through the gate, and return its one result.
 
         `anew`: a command starts in the root, wherever the last one ended.
         """
@@ -318,13 +318,13 @@ class AgentSessionView:
     def remember(self, session_id: str | None) -> None:
         """Record the id of the agent's own conversation, as its response names it."""
         if session_id and session_id != self._attached.session_id:
-            self._turn.emit(AgentAttached(self._given.name, session_id, self._attached.state))
+            self._turn.emit(AgentAttached(self._input.name, session_id, self._attached.state))
 
     def _take(self, event: Any) -> None:
         """Handle one event that the agent emits."""
         if isinstance(event, UsageReported):
             self.spend(event)
-        elif isinstance(event, AgentAttached) and event.agent == self._given.name:
+        elif isinstance(event, AgentAttached) and event.agent == self._input.name:
             self._turn.emit(event)
         elif isinstance(event, ToolResultEvent):
             if not self._is_closed:
@@ -429,12 +429,12 @@ def _call_id(context: Any) -> str:
     return call_id if isinstance(call_id, str) else ""
 
 
-# What another agent says, as the replies of a conversation: its text, its thoughts, its calls.
+# The replies of a foreign agent: its text, its thinking and its calls.
 #
 # An agent may report whole replies, or stream text and ask for one call after the other; either way
 # the log reads as if our own loop had run the turn. A reply grows while its calls are open, and
 # also if its calls were refused at once, because the model cannot have read that yet: a step is one
-# request to the model. Knows nothing of the gate, and runs nothing.
+# request to the model.
 
 
 class Replies:

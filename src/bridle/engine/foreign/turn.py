@@ -1,7 +1,7 @@
-"""A turn that another agent runs: it is started, listened to, stopped, and its end is the turn's.
+"""A turn that a foreign agent runs: start the agent, stop it, and turn its end into the turn's.
 
-The agent is somebody else's code. It may raise, hang, return something strange or ignore a cancel;
-the turn has one end all the same, and each of its calls one result.
+The agent is somebody else's code. It may raise, hang, return an invalid value or ignore a cancel;
+the turn has exactly one end all the same, and each of its calls one result.
 """
 
 import asyncio
@@ -52,11 +52,11 @@ class AgentOutcome(Struct, frozen=True):
     error: AgentError | None = None
 
 
-async def run_agent_turn(turn: TurnContext, given: AgentTurnInput) -> Ending:
+async def run_agent_turn(turn: TurnContext, turn_input: AgentTurnInput) -> Ending:
     """Run the agent to its end. Raise `AgentError` if it fails."""
-    calls = ForeignCalls(turn, given.history, given.session_id)
-    run = _Run(turn, given, calls)
-    day = run.session.day = DayBudget(turn.budget, given.session_id, turn.settled)
+    calls = ForeignCalls(turn, turn_input.history, turn_input.session_id)
+    run = _Run(turn, turn_input, calls)
+    day = run.session.day = DayBudget(turn.budget, turn_input.session_id, turn.settled)
     try:
         await day.check()
         return await run.run()
@@ -70,12 +70,12 @@ async def run_agent_turn(turn: TurnContext, given: AgentTurnInput) -> Ending:
 class _Run:
     """One run of an agent, in one turn."""
 
-    def __init__(self, turn: TurnContext, given: AgentTurnInput, calls: ForeignCalls) -> None:
+    def __init__(self, turn: TurnContext, turn_input: AgentTurnInput, calls: ForeignCalls) -> None:
         self._turn = turn
-        self._given = given
+        self._input = turn_input
         self._calls = calls
         self._ended = True  # has everything stopped that was ours to stop?
-        self.session = AgentSessionView(turn, given, calls)
+        self.session = AgentSessionView(turn, turn_input, calls)
         schema = turn.config.output_schema
         self._answer_schema = AnswerSchema(schema) if schema is not None else None
 
@@ -99,19 +99,19 @@ class _Run:
         except asyncio.CancelledError:
             self._calls.end(_INTERRUPTED)
             with suppress(Exception):  # whoever cancels is not interested in anything else
-                await run_uncancelled(self._wind_up(running))
+                await run_uncancelled(self._finish(running))
             raise
-        return await run_uncancelled(self._wind_up(running))
+        return await run_uncancelled(self._finish(running))
 
     async def _prompt(self) -> str:
-        """Return what the agent is to do. One that was parked is told the results of its calls."""
-        messages, results = self._given.prompts, ""
-        if self._given.resumes:
+        """Return the agent's prompt. For a resumed turn, begin with the results of its calls."""
+        messages, results = self._input.prompts, ""
+        if self._input.resumes:
             await self._resume_calls()
             if self._calls.over.done():
                 return ""
-            results = _results_of_parked_calls(self._given.history)
-            messages = self._given.steer()
+            results = _results_of_parked_calls(self._input.history)
+            messages = self._input.steer()
         self.session.prompt = tuple(part for message in messages for part in message.parts)
         return "\n\n".join(filter(None, (results, *(message.content for message in messages))))
 
@@ -139,7 +139,7 @@ class _Run:
         problem = await self._check_answer(outcome)
         if problem is None or self._calls.over.done():
             return outcome
-        if self._given.history.open_calls:  # no message can come before their results
+        if self._input.history.open_calls:  # no message can come before their results
             return AgentOutcome(outcome.response, problem)
         self._record_response(outcome)
         self.session.begin_answer()
@@ -154,7 +154,7 @@ class _Run:
         if self._answer_schema is None or outcome.error is not None or outcome.response.is_error:
             return None
         await self.session.end_reply(outcome.response.content)
-        last = self._given.history.transcript[-1]
+        last = self._input.history.transcript[-1]
         try:
             self._answer_schema.fit(last.content if last.role == "assistant" else "")
         except BadReply as problem:
@@ -163,7 +163,7 @@ class _Run:
 
     async def _execute_once(self, prompt: str) -> AgentOutcome:
         """Run the agent. Whatever it raises or returns becomes a response."""
-        agent, session, name = self._given.agent, self.session, self._given.name
+        agent, session, name = self._input.agent, self.session, self._input.name
         try:
             response: Any = agent.execute(
                 prompt,
@@ -179,12 +179,12 @@ class _Run:
             return AgentOutcome(AgentResponse(error.message, is_error=True), error)
         except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # the one catch-all: an agent ends neither session nor host
-            log.debug("agent %s broke", name, exc_info=True)
-            typed = AgentError("agent", f"{name} broke: {_error_text(error)}", error, hint=_HINT)
+        except BaseException as error:  # an agent may end neither the session nor the host program
+            log.debug("agent %s failed", name, exc_info=True)
+            typed = AgentError("agent", f"{name} failed: {_error_text(error)}", error, hint=_HINT)
             return AgentOutcome(AgentResponse(typed.message, is_error=True), typed)
 
-    async def _wind_up(self, running: "asyncio.Task[AgentOutcome]") -> Ending:
+    async def _finish(self, running: "asyncio.Task[AgentOutcome]") -> Ending:
         """Stop the agent if it still runs, record what it leaves, and return the turn's ending."""
         over, session = self._calls.over, self.session
         if not running.done():
@@ -199,8 +199,8 @@ class _Run:
             return await self._conclude(outcome)
         session.close("", "interrupted")
         self._record_response(outcome)
-        stray = f"{self._given.name} was stopped from elsewhere"
-        self._calls.end(Ending("interrupted", stray, _HINT))
+        detail = f"{self._input.name} was stopped from outside bridle"
+        self._calls.end(Ending("interrupted", detail, _HINT))
         return over.result()
 
     async def _conclude(self, outcome: AgentOutcome) -> Ending:
@@ -214,7 +214,7 @@ class _Run:
         if outcome.error is not None:
             raise outcome.error
         if response.is_error:
-            message = response.content.strip() or f"{self._given.name} reported an error"
+            message = response.content.strip() or f"{self._input.name} reported an error"
             raise AgentError("agent", message, hint=_HINT)
         return self._calls.over.result()  # done, unless its cost has reached a limit
 
@@ -229,8 +229,8 @@ class _Run:
             session.spend(UsageReported(usage, cost=response.cost or None))
         self._turn.emit(
             AgentResponded(
-                agent=self._given.name,
-                turn=self._given.number,
+                agent=self._input.name,
+                turn=self._input.number,
                 session_id=response.session_id or "",
                 content="" if session.has_said(response.content) else response.content,
                 cost=response.cost,
@@ -253,17 +253,17 @@ class _Run:
 
     async def _ask_to_stop(self) -> None:
         try:
-            await self._given.agent.cancel(self._given.session_id)
+            await self._input.agent.cancel(self._input.session_id)
         except Exception:  # it is somebody else's code, and its task is cancelled next
-            log.debug("agent %s could not be cancelled", self._given.name, exc_info=True)
+            log.debug("agent %s could not be cancelled", self._input.name, exc_info=True)
 
     def _abandon(self, running: "asyncio.Task[Any]") -> None:
         """Report that something does not stop, and leave it."""
         seconds = CANCEL_SECONDS + TASK_CANCEL_SECONDS
         message = (
-            f"{self._given.name} did not stop within {seconds:g} seconds and may still be running"
+            f"{self._input.name} did not stop within {seconds:g} seconds and may still be running"
         )
-        detail = {"agent": self._given.name, "message": message}
+        detail = {"agent": self._input.name, "message": message}
         self._turn.emit(TraceEvent("not_stopped", detail))
         if not running.done():
             _abandoned.add(running)  # asyncio itself holds tasks only weakly
@@ -300,7 +300,7 @@ def _result_text(output: ToolOutput) -> str:
 
 
 def _valid_response(value: Any, name: str) -> AgentResponse:
-    """Return what an agent returned as a response, whoever's class it is. Raise `AgentError`."""
+    """Return what an agent returned as an `AgentResponse`. Raise `AgentError` if it is not one."""
     names = AgentResponse.__struct_fields__
     fields = {key: getattr(value, key) for key in names if hasattr(value, key)}
     try:
