@@ -78,7 +78,7 @@ def test_a_limit_that_allows_nothing_is_not_gone_on_from(bridle: Program, flags,
 
 def test_a_limit_that_was_used_up_can_be_gone_on_from(bridle: Program):
     done = bridle.run("run", "go", "-m", bridle.script(GLOB, loop=True), "--max-steps", "1")
-    assert "  → Go on with: bridle run --resume " in done.stderr
+    assert "  → Resume it: bridle run --resume " in done.stderr
 
 
 @pytest.mark.parametrize("flags", [[], ["--quiet"], ["--json"]])

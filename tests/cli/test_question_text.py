@@ -30,6 +30,11 @@ def asked(name: str, arguments: dict[str, Any], **more: Any) -> ApprovalAsked:
     return ApprovalAsked(ToolCall("1", name, arguments), "hash", "it asks", cwd="/w", **more)
 
 
+def test_a_request_to_read_names_the_file_in_its_first_line():
+    asked = ApprovalAsked(ToolCall("c", "read", {"path": ".env"}), "it holds credentials")
+    assert request_text(asked, Paint(False), 80).startswith("? Allow read of .env?\n")
+
+
 def test_every_command_of_a_line_stands_on_a_line_of_its_own():
     commands = ("git add -A", "git commit -m x", "git push")
     text = request_text(asked("shell", {"command": LINE}, commands=commands), PLAIN)

@@ -122,6 +122,22 @@ def test_without_a_repository_it_says_so(bridle: Program):
     assert "work without --worktree" in done.stderr
 
 
+def test_the_subagents_of_another_session_are_not_counted_besides_it(repository: Program):
+    task = {"calls": [{"name": "task", "arguments": {"prompt": "look around"}}]}
+    model = repository.script(task, {"text": "late", "delay": 3600})
+    with repository.terminal("repl", "-m", model) as terminal:
+        terminal.expect("❯ ")
+        terminal.type("hello\n")
+        terminal.expect("(session ")  # of the subagent, which works from now on
+        (parent,) = [
+            log.parent.name for log in repository.logs() if "child_of" not in log.read_text()
+        ]
+        beside = repository.run("run", "go", "-m", repository.script("ok", name="other"))
+        (line,) = [one for one in beside.stderr.splitlines() if "another session" in one]
+        assert f"another session works in this folder, {parent} (process " in line
+        assert " more" not in line
+
+
 def test_the_second_session_in_a_folder_is_told_and_a_worktree_is_the_way_out(repository: Program):
     model = repository.script("first", "second")
     with repository.terminal("repl", "-m", model) as terminal:

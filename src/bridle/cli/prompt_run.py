@@ -203,7 +203,7 @@ class PromptRun:
             mode=self._setup.settings.mode,
             hint=hint,
             steps=steps,
-            again=f"Go on with: bridle run --resume {result.session_id} …",
+            again=f"Resume it: bridle run --resume {result.session_id} …",
             parked=parked,
             name=result.session_id,
         )

@@ -247,7 +247,7 @@ class ReplSession:
             mode=self.house.mode,
             hint=self._watch.hint,
             steps=self._watch.steps.count,
-            again="Say how to go on.",
+            again="Send a prompt to continue.",
         )
 
     async def _preview_rule(self, asked: ApprovalAsked) -> str:

@@ -41,8 +41,8 @@ class Stopped(NamedTuple):
     def words(self) -> tuple[str, str]:
         """What is true of it now, and what can be done next."""
         if not self.holder:
-            again = f'bridle run --resume {self.id} "…"   goes on with it'
-            return f"{self.id} is stopped; it is kept", again
+            again = f'bridle run --resume {self.id} "…"   resumes it'
+            return f"{self.id} is stopped, and kept", again
         look = f"bridle sessions show {self.id}"
         if self.at_work:
             return f"asked {self.holder} to stop; it still has {self.id} open", look

@@ -72,7 +72,7 @@ class Story:
         self._steps.add(event)
         match event:
             case SessionStarted() if event.resumed and event.mode != "cli":
-                yield paint.dim(f"  ─ taken up again, {flat(record.timestamp)}")
+                yield paint.dim(f"  ─ resumed, {flat(record.timestamp)}")
             case PromptReceived() | MessageAdded():
                 yield from self._prompts(record.seq, event)
             case ResponseCompleted(message=Message() as message):

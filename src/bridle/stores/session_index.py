@@ -445,7 +445,8 @@ def active_sessions(
     """The active sessions of a workspace, the newest first, without `except_id`.
 
     A session is active if a process owns it. One that a server only keeps open between two turns
-    does not count; one at a terminal does, because somebody may continue it at any time.
+    does not count; one at a terminal does, because somebody may continue it at any time. Nor does a
+    subagent count if the session that started it is active in the same process.
     """
     try:
         logs = [log for log in log_entries(folder) if log.id != except_id and not log.wrong]
@@ -463,7 +464,7 @@ def active_sessions(
     return [
         ActiveSession(session.id, owners[session.id])
         for session in read_entries(active)
-        if session.workspace in workspaces
+        if session.workspace in workspaces and owners.get(session.parent) != owners[session.id]
     ]
 
 

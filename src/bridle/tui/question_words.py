@@ -17,6 +17,7 @@ from bridle.workspace.text import flat, neutral, one_line
 Columns = Callable[[str], int]  # how many columns a character takes
 _DIFF = {"+": "plus", "-": "minus", "@": "hunk"}
 _CHANGING = ("edit", "write")  # tools that change the file they name
+_READING = ("list", "read")  # ... and that read it
 _PILED = 4  # characters a column: marks that pile up on one letter take no room
 
 
@@ -90,12 +91,16 @@ class Sheet(NamedTuple):
 
 
 def head_of(call: ToolCall) -> str:
-    """What is asked, in one line: `Run this command?`, `Allow edit to basket.py?`."""
+    """What is asked, in one line: `Run this command?`, `Allow edit to basket.py?`.
+
+    The path of a call that only reads stands there, too: `Allow read of .env?`.
+    """
     if call.name == "shell":
         return "Run this command?"
     name, path = flat(call.name), call.arguments.get("path")
-    to = f" to {one_line(path, 60)}" if isinstance(path, str) and call.name in _CHANGING else ""
-    return f"Allow {one_line(name, 60)}{to}?"
+    link = "to" if call.name in _CHANGING else "of" if call.name in _READING else ""
+    what = f" {link} {one_line(path, 60)}" if link and isinstance(path, str) else ""
+    return f"Allow {one_line(name, 60)}{what}?"
 
 
 def question_lines(
