@@ -250,6 +250,43 @@ def test_titles_that_differ_in_case_alone_are_told_apart(database):
 
 
 @on_sqlite
+@pytest.mark.parametrize(
+    ("due", "message", "when"),
+    [
+        ("next friday", "make dinner due at 7pm", "Fri 20 Mar 2026 at 19:00"),
+        ("next friday at 6pm", "move dinner to 19:30", "Fri 20 Mar 2026 at 19:30"),
+        ("next friday", "move dinner to tonight", "Wed 11 Mar 2026 at 20:00"),
+        ("next friday", "move dinner to tomorrow at 7pm", "Thu 12 Mar 2026 at 19:00"),
+        ("next friday", "snooze dinner for 2 hours", "Wed 11 Mar 2026 at 14:00"),
+        ("today", "make dinner due at 9am", "Thu 12 Mar 2026 at 09:00"),
+        ("yesterday", "make dinner due at 7pm", "Wed 11 Mar 2026 at 19:00"),
+    ],
+)
+def test_a_new_time_without_a_day_leaves_a_task_on_the_coming_day_it_is_due(
+    database, due, message, when
+):
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say(f"add dinner {due}")
+            said = await chat.say(message)
+            assert said == f"Updated! 'dinner' now has a due date of {when}."
+
+    run(told())
+
+
+@on_sqlite
+def test_a_new_time_that_needs_am_or_pm_leaves_the_day_too(database):
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add dinner next friday")
+            assert (await chat.say("make dinner due at 7")).startswith("Could you provide")
+            said = await chat.say("pm")
+            assert said == "Updated! 'dinner' now has a due date of Fri 20 Mar 2026 at 19:00."
+
+    run(told())
+
+
+@on_sqlite
 def test_the_rest_of_a_long_list_is_shown_when_it_is_asked_for(database):
     """T4: page by page, with the numbers that the tasks then go by."""
 

@@ -106,6 +106,20 @@ def completed(earlier: str, answer: str) -> str:
     return " ".join(f"{_without_filling(new_day) or day} {new_clock or clock}".split())
 
 
+def on_its_day(text: str, due: str | None, now: datetime) -> str:
+    """Add the day that a task is due to words that name only a time, such as "7pm".
+
+    `due` is as results say it. Only a day after today is added: otherwise "7pm" means the next 7pm.
+    """
+    if due is None or date.fromisoformat(due[:10]) <= now.date():
+        return text
+    try:
+        day, clock = day_and_time(_plain(text))
+    except Unclear:  # too long for a date; whoever reads it says so
+        return text
+    return text if not clock or _without_filling(day) else f"{due[:10]} {clock}"
+
+
 def is_half(text: str) -> bool:
     """Do the words only say in which half of the day a time is: "pm", "in the evening"?"""
     return _HALF.fullmatch(text.strip(" .!?")) is not None

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from bridle.chat.data import Task, utc_now
 from bridle.chat.tasks import store
+from bridle.chat.tasks.dates import on_its_day
 from bridle.chat.tasks.results import (
     PRIORITIES,
     due_of,
@@ -150,7 +151,8 @@ def update_task(call: Call, changes: Changes) -> dict[str, Any]:
         task.notes = notes_of(changes.notes)
     if changes.tags is not None:
         task.tags = tags_of(changes.tags)
-    change(call, task, changes.priority, changes.due)
+    due = changes.due and on_its_day(changes.due, before["due"], call.now)
+    change(call, task, changes.priority, due)
     after = to_wire(task, call.binding.zone)
     changed = [name for name in after if after[name] != before[name]]
     told = {**after, "changed": changed}  # what it was called before is gone with this call
