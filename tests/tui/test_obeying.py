@@ -170,6 +170,7 @@ def test_undo_shows_the_diff_first_and_puts_back_on_yes_alone(tmp_path):
         await shows(pilot, "what would be lost:")
         await shows(pilot, "+mine")
         await press(pilot, "n")
+        await closes(pilot)
         path.write_text("after\n")
         await obey(pilot, "/undo")
         await opens(pilot, Confirm)
