@@ -198,8 +198,8 @@ async def _look(there, path):
 async def _change(there, path):
     changed = await there.call("PATCH", path, {"title": "renamed", "tags": ["x"], "mode": "plan"})
     assert (changed.status, changed.body["title"], changed.body["tags"]) == (200, "renamed", ["x"])
-    narrowed = await there.call("PUT", f"{path}/budget", {"steps": 5})
-    assert (narrowed.status, narrowed.body["limits"]["steps"]) == (200, 5)
+    narrowed = await there.call("PUT", f"{path}/budget", {"maxSteps": 5})
+    assert (narrowed.status, narrowed.body["limits"]["maxSteps"]) == (200, 5)
     (grant,) = (await there.get(f"{path}/grants")).body["grants"]
     assert (await there.call("DELETE", f"{path}/grants/none")).code == "not_found"
     assert (await there.call("DELETE", f"{path}/grants/{grant['id']}")).status == 204

@@ -45,10 +45,10 @@ async def until(pilot, condition):
     raise AssertionError("it never came to that")
 
 
-async def press(app, pilot, key, after=1.0, character=None):
-    """A key that was pressed so long after now, as the guard sees it."""
+async def press(app, pilot, key, after=1.0, character=None, start=None):
+    """A key that was pressed so long after now (or `start`), as the guard sees it."""
     event = events.Key(key, character or (key if len(key) == 1 else None))
-    event.time = monotonic() + after
+    event.time = (monotonic() if start is None else start) + after
     app.post_message(event)
     await pilot.pause()
 
@@ -97,9 +97,10 @@ def test_a_question_is_answered_by_its_keys(key, answer):
 
 def test_keys_typed_ahead_answer_nothing_however_many_they_are():
     async def story(app, pilot):
-        await press(app, pilot, "y", after=-1)
+        start = monotonic()
+        await press(app, pilot, "y", after=-1, start=start)
         for n in range(10):
-            await press(app, pilot, "y", after=0.3 * (n + 1))
+            await press(app, pilot, "y", after=0.3 * (n + 1), start=start)
 
     assert play(Confirm("Delete it?", "It goes for good."), story) == []
 

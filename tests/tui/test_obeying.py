@@ -144,7 +144,7 @@ def test_rewind_takes_turns_back(tmp_path):
         await shows(pilot, "Copied")
         assert pilot.app.clipboard == "Hello."
         await obey(pilot, "/rewind 0")
-        await shows(pilot, "/rewind takes a whole number")
+        await shows(pilot, "/rewind takes a number from 1 on")
 
     play(tmp_path, story, "Hello.", "Again.")
 
