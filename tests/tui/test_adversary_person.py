@@ -87,6 +87,25 @@ def test_a_prompt_that_is_sent_as_the_session_opens_comes_after_those_that_waite
     run(story())
 
 
+def test_the_cursor_stays_where_it_is_when_the_session_opens(tmp_path):
+    async def story():
+        folder = workspace_in(tmp_path)
+        given = {"workspace": str(folder), "model": script(tmp_path, "done")}
+        house = Opening(Setup(given), given, told=[])
+        house.gate, house.entered = asyncio.Event(), None
+        app = BridleApp(lambda: house)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(pilot, lambda: app.chat.is_whole)
+            await pilot.press(*"hello", "ctrl+a")
+            house.gate.set()
+            await until(pilot, lambda: app.chat.is_ready)
+            await pilot.press(*"XY")
+            assert app.chat.composer.text == "XYhello"
+        await house.leave()
+
+    run(story())
+
+
 def prompts_of(app):
     """The prompts of the conversation, in their order."""
     return [one.text for one in app.chat.conversation.fold.blocks if isinstance(one, Prompt)]

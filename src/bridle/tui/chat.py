@@ -193,10 +193,8 @@ class ChatScreen(Commanding, Screen[None]):
             self._watch.cancel()
         self.give_back_held()
         self.carrying = Carrying(house.session)
-        typed = self.composer.whole
-        self.composer.enter_session(house.session.id)
-        if typed and not self._open.is_set():
-            self.composer.load(typed)
+        is_typed = bool(self.composer.whole) and not self._open.is_set()
+        self.composer.enter_session(house.session.id, keep_text=is_typed)
         self.following = Following(
             house.session, house.began, self._shown, self.draw_soon, self.heard
         )

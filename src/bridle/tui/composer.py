@@ -145,11 +145,17 @@ class Composer(Vertical):
         later = self.whole
         self.load(f"{text}\n{later}" if later.strip() else text)
 
-    def enter_session(self, name: str) -> None:
-        """From now on this session's: the other one's draft is kept, this one's comes up."""
-        if name != self._session:
-            self.keep_draft()
-            self._session = name
+    def enter_session(self, name: str, *, keep_text: bool = False) -> None:
+        """Change to a session's draft, and keep that of the one before.
+
+        `keep_text`: what is typed by now is this session's draft. It stays, with the cursor where
+        it is.
+        """
+        if name == self._session:
+            return
+        self.keep_draft()
+        self._session = name
+        if not keep_text:
             self.load(self._drafts.of(name))
 
     def keep_draft(self) -> None:
