@@ -2,11 +2,14 @@
 
 import os
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bridle.errors import SessionLocked, UnknownSession
 from bridle.stores.disk import Disk
 from bridle.workspace.fs import READ
+
+if TYPE_CHECKING:
+    from pathlib import Path  # a list of sessions needs none
 
 LOCK_TABLE = "/proc/locks"
 
@@ -24,7 +27,7 @@ def lock(disk: Disk, handle: int, session_id: str) -> None:
         ) from None
 
 
-def describe_owner(log: Path) -> str:
+def describe_owner(log: "Path") -> str:
     """The process that owns the session of this log, in words; empty if none does."""
     pid = owner_pid(log)
     if pid is None:
@@ -32,7 +35,7 @@ def describe_owner(log: Path) -> str:
     return f"process {pid}" if pid > 0 else "another process"
 
 
-def owner_pid(log: Path) -> int | None:
+def owner_pid(log: "Path") -> int | None:
     """The process that owns the session of this log; 0 if it has no number here; None if none does.
 
     A process of another container has no number here.

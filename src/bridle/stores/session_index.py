@@ -14,8 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridle.errors import StoreFailed
 from bridle.stores import locks
@@ -28,6 +27,9 @@ from bridle.stores.log_format import (
     utc_timestamp,
 )
 from bridle.workspace.fs import READ, open_file, open_folder, write_file
+
+if TYPE_CHECKING:
+    from pathlib import Path  # a list of sessions needs none, and it takes 4 ms to load
 
 _HEAD_SIZE = 4096  # bytes; a prompt that begins later is not used as the title
 _END_SIZE = 2048
@@ -365,7 +367,7 @@ def _texts(value: object) -> tuple[str, ...]:
 # Labels
 
 
-def write_label(folder: Path, title: str, tags: Sequence[str]) -> None:
+def write_label(folder: "Path", title: str, tags: Sequence[str]) -> None:
     """Copy title and tags to the session's folder. Not synced: the log has them."""
     data = json.dumps({"title": title[:2000], "tags": [tag[:200] for tag in tags[:100]]})
     try:
@@ -399,7 +401,7 @@ def read_label(folder: str) -> Label | None:
 # Sessions that run, or ran
 
 
-def last_run(log: Path) -> LastRun:
+def last_run(log: "Path") -> LastRun:
     """What the newest start in a log says, and which agent has answered since, if one has.
 
     A log that cannot be read gives empty values: resuming the session reports why.
@@ -481,6 +483,8 @@ def _is_locked(log: LogEntry) -> bool:
 
 def _is_idle_in_server(log: LogEntry) -> bool:
     """Whether a server or the background has the session open and no turn is running."""
+    from pathlib import Path
+
     path = Path(log.path, LOG_NAME)
     if not last_run(path).interface.startswith("server"):
         return False

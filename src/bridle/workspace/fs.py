@@ -9,13 +9,11 @@ import errno
 import fcntl
 import os
 import re
-import shutil
 import stat
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 # How to open a folder, a file to read, and a file that does not exist yet: never through a link. A
@@ -154,6 +152,8 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
 
     Its folder is created, private, if it is missing.
     """
+    from pathlib import Path  # a list of sessions needs none, and it takes 4 ms to load
+
     real = Path(os.path.realpath(path))
     real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private(real, data, sync=True)
@@ -250,6 +250,8 @@ def remove_entry(handle: int, name: str) -> None:
     with suppress(FileNotFoundError):
         status = os.stat(name, dir_fd=handle, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
+            import shutil  # as slow to load as `pathlib`, and seldom needed
+
             try:
                 shutil.rmtree(name, dir_fd=handle)
             except (OSError, RecursionError):
@@ -303,7 +305,7 @@ def private_folder(owner: object) -> str:
     import tempfile  # loads `random`, which reading a file does not need
 
     own = _process_folder(os.getpid(), tempfile.gettempdir())
-    if not Path(own).is_dir():  # somebody has removed it
+    if not os.path.isdir(own):  # noqa: PTH112 - somebody has removed it
         _process_folder.cache_clear()
         own = _process_folder(os.getpid(), tempfile.gettempdir())
     path = tempfile.mkdtemp(dir=own)
@@ -315,6 +317,7 @@ def private_folder(owner: object) -> str:
 def _process_folder(pid: int, above: str) -> str:
     """Create the folder of this process, which has the others in it."""
     import tempfile
+    from pathlib import Path
 
     _remove_left_behind(above)
     new = Path(os.path.realpath(tempfile.mkdtemp(prefix="bridle-", dir=above)))
@@ -348,8 +351,10 @@ def _remove_own(path: str, creator: int) -> None:
 
 def _remove_tree(path: str) -> None:
     """Remove it with everything in it, also folders that a command has made unreadable."""
+    import shutil
+
     with suppress(RecursionError):
         for folder, _, _ in os.walk(path):
             with suppress(OSError):
-                Path(folder).chmod(0o700)
+                os.chmod(folder, 0o700)  # noqa: PTH101
         shutil.rmtree(path, ignore_errors=True)
