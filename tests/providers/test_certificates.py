@@ -13,6 +13,9 @@ import aiohttp.connector
 shared = aiohttp.connector._SSL_CONTEXT_VERIFIED
 plain = ssl.create_default_context()
 assert ssl.SSLContext.load_default_certs is before
+assert "set_default_verify_paths" not in vars(ssl.SSLContext)
+bare = aiohttp.connector._SSL_CONTEXT_UNVERIFIED
+assert bare.verify_mode == ssl.CERT_NONE and not bare.cert_store_stats()["x509"]
 assert type(plain) is ssl.SSLContext
 assert shared.purposes, "they were read by the import"
 for name in ("verify_mode", "check_hostname", "minimum_version", "options", "verify_flags"):

@@ -201,9 +201,10 @@ class LazyCertificates(ssl.SSLContext):
 
 
 def import_aiohttp() -> None:
-    """Import it; the contexts made meanwhile, by this thread, are unhurried ones.
+    """Import aiohttp, and have the contexts that this thread makes meanwhile read nothing.
 
-    Where it is there already, nothing is touched.
+    The one that verifies reads the certificates when it is first used; the one that does not verify
+    never needs them. If aiohttp has been imported before, this does nothing.
     """
     if "aiohttp.connector" in sys.modules:
         return
@@ -216,8 +217,14 @@ def import_aiohttp() -> None:
         self.__class__ = LazyCertificates
         self.purposes = (*self.purposes, purpose)  # type: ignore[attr-defined]  # it is one now
 
+    def skip(self: ssl.SSLContext) -> None:
+        if threading.get_ident() != here or self.verify_mode != ssl.CERT_NONE:
+            super(ssl.SSLContext, self).set_default_verify_paths()
+
     ssl.SSLContext.load_default_certs = later  # type: ignore[method-assign]  # for this import
+    ssl.SSLContext.set_default_verify_paths = skip  # type: ignore[method-assign]
     try:
         import aiohttp.connector  # noqa: F401 - for what it makes when it is imported
     finally:
         ssl.SSLContext.load_default_certs = load  # type: ignore[method-assign]  # as it was
+        del ssl.SSLContext.set_default_verify_paths  # it is the base class's own
