@@ -47,7 +47,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def until(condition: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for the kernel, which may need a moment: to end a process, to show a new one whole."""
     for _ in range(3000):
         if condition():
@@ -61,7 +61,7 @@ def test_who_left_the_group_ends_when_the_time_is_over(tmp_path: Path, runaway: 
     found = run(tmp_path, f"{runaway} sleep 1000", emit=out_of_time(pids))
     assert found.text.endswith("[timed out after 60 s; the command and its children were ended]")
     (pid,) = pids(found.text)
-    until(lambda: not alive(pid))
+    wait_until(lambda: not alive(pid))
 
 
 @pytest.mark.parametrize("runaway", RUNAWAYS.values(), ids=RUNAWAYS)
@@ -86,7 +86,7 @@ def test_who_left_the_group_ends_when_the_call_is_cancelled(tmp_path: Path, runa
 
     asyncio.run(scenario())
     (pid,) = pids("".join(said))
-    until(lambda: not alive(pid))
+    wait_until(lambda: not alive(pid))
 
 
 @pytest.mark.parametrize("runaway", ["setsid", "silent", "orphan", "stubborn"])
@@ -103,7 +103,7 @@ def test_who_left_the_group_ends_with_a_command_that_ends(tmp_path: Path, runawa
     found = run(tmp_path, f"{RUNAWAYS[runaway]} {until}", emit=hear)
     assert found.text.endswith("[exit code 0]")
     (pid,) = pids(found.text)
-    until(lambda: not alive(pid))
+    wait_until(lambda: not alive(pid))
 
 
 def is_marked(pid: int) -> bool:
@@ -120,7 +120,7 @@ def test_nobody_else_is_touched() -> None:
         with subprocess.Popen(wait, env=other.with_mark(os.environ), **kinds) as foreign:
             with subprocess.Popen(wait, env=ours.with_mark(os.environ), **kinds) as own:
                 ours.leader = foreign.pid + 1_000_000_000
-                until(lambda: is_marked(own.pid))
+                wait_until(lambda: is_marked(own.pid))
                 ours.kill(thorough=True)
                 assert own.wait() == -9
             assert (neighbour.poll(), foreign.poll()) == (None, None)
