@@ -1,10 +1,13 @@
 """The vocabulary: names, families, and that an event is a fact (A2)."""
 
+import msgspec
 import pytest
 
 from bridle import events
+from bridle.engine.budget import Limits
 from bridle.events import (
     STATE_TRACES,
+    LimitsNarrowed,
     ModelEvent,
     Recorded,
     StateTrace,
@@ -71,3 +74,11 @@ def test_facts_are_compared_by_what_they_say():
     assert ready.call.arguments == {"n": 1}
     with pytest.raises(AttributeError):
         TurnEnded(1, "done").reason = "failed"
+
+
+def test_limits_of_earlier_logs_have_the_names_of_today():
+    earlier = {"steps": 3, "money": 0.5, "session_money": 2.0, "day_tokens": 9, "tool_seconds": 60}
+    limits = LimitsNarrowed.of("ana", earlier).limits
+    assert msgspec.convert(limits, Limits) == Limits(
+        max_steps=3, max_cost=0.5, max_session_cost=2.0, max_day_tokens=9, tool_seconds=60
+    )

@@ -320,7 +320,7 @@ class SettingsChanged(StateTrace, frozen=True, tag="TraceEvent"):
         return self.text("model")
 
 
-_LIMIT_NAMES = {
+_EARLIER_LIMIT_NAMES = {
     "steps": "max_steps",
     "tool_calls": "max_tool_calls",
     "seconds": "max_seconds",
@@ -347,7 +347,7 @@ class LimitsNarrowed(StateTrace, frozen=True, tag="TraceEvent"):
         limits = self.detail.get("limits") if isinstance(self.detail, dict) else None
         if not isinstance(limits, dict):
             return limits
-        return {_LIMIT_NAMES.get(name, name): value for name, value in limits.items()}
+        return {_EARLIER_LIMIT_NAMES.get(name, name): value for name, value in limits.items()}
 
 
 STATE_TRACES: dict[str, type[StateTrace]] = {
