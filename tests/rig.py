@@ -16,7 +16,7 @@ from bridle.events import MessageAdded, ResponseCompleted, ToolResultEvent, Turn
 from bridle.policy import ToolPolicy
 from bridle.protocols.provider import ProviderInfo
 from bridle.providers.scripted import Scripted
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.tools.function import as_tool
 from bridle.workspace.workspace import Workspace
 

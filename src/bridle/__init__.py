@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from bridle.runtime import build_engine as build_engine
     from bridle.runtime import provider as provider
     from bridle.runtime.hooks import hook as hook
-    from bridle.stores.memory import MemoryStore as MemoryStore
+    from bridle.stores.memory_store import MemoryStore as MemoryStore
     from bridle.tools.function import tool as tool
     from bridle.usage import ExecutionMetrics as ExecutionMetrics
     from bridle.usage import Price as Price
@@ -103,7 +103,7 @@ _MODULES = {
     "protocols.tool": ("ToolContext", "ToolResult"),
     "runtime": ("Engine", "Limits", "build_engine", "provider"),
     "runtime.hooks": ("hook",),
-    "stores.memory": ("MemoryStore",),
+    "stores.memory_store": ("MemoryStore",),
     "tools.function": ("tool",),
     "usage": ("ExecutionMetrics", "Price", "Usage"),
 }

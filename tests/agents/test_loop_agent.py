@@ -13,7 +13,7 @@ from bridle.engine.history import fold
 from bridle.engine.stream import Channel
 from bridle.events import AgentResponded, CallIntended, FilesChanged, TextDelta, TodosChanged
 from bridle.providers.scripted import Scripted
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 
 EDIT = call("write", path="note.txt", content="hello\n")
 

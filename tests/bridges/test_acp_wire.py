@@ -12,7 +12,7 @@ from bridle.events import ModeChanged, PromptReceived, TurnEnded, TurnParked
 from bridle.protocols.store import InboxMessage
 from bridle.runtime import build_engine
 from bridle.server.acp import lines
-from bridle.stores.inbox import Notifier, send
+from bridle.stores.inbox_files import Notifier, send
 from rig import call, run
 
 WRITE = call("write", path="a", content="1")

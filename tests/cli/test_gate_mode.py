@@ -4,7 +4,7 @@ import pytest
 
 from bridle.providers.reply_reader import unknown_event
 from bridle.providers.scripted import Scripted
-from bridle.runtime.gate_mode import record_mode, recorded_mode
+from bridle.runtime.recorded_mode import record_mode, recorded_mode
 from bridle.stores.jsonl import JsonlStore
 from rig import make_engine, run
 

@@ -2,7 +2,7 @@
 
 from imagined import ROOT, Imagined
 
-from bridle.command_analysis.judge import judge
+from bridle.command_analysis.analysis import analyze
 from bridle.messages import ToolCall
 from bridle.policy import Facts, Rule, ToolPolicy, decide
 
@@ -12,12 +12,12 @@ SHELL = ToolPolicy(runs="command", risk="high")
 
 def understood(line, machine=MACHINE, cwd=ROOT):
     """What the line would do."""
-    return judge(line, cwd, machine)
+    return analyze(line, cwd, machine)
 
 
 def decided(line, *rules, mode="ask", machine=MACHINE):
     """The decision about it, with rules written as `deny: shell(curl *)`."""
-    found = judge(line, machine.root, machine)
+    found = analyze(line, machine.root, machine)
     facts = Facts(SHELL, line, found.floor, found.acts, found.guard, found.opaque)
     return decide(ToolCall("c1", "shell", {"command": line}), facts, [*map(rule, rules)], mode)
 

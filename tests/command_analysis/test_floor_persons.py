@@ -3,7 +3,7 @@
 import pytest
 from deciding import decided, understood
 
-from bridle.command_analysis.judge import judge
+from bridle.command_analysis.analysis import analyze
 from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 
@@ -21,13 +21,13 @@ from bridle.workspace.workspace import Workspace
     ],
 )
 def test_trust_and_answers_are_never_given_by_a_command(tmp_path, line):
-    found = judge(line, str(tmp_path), LocalMachine(Workspace(tmp_path)))
+    found = analyze(line, str(tmp_path), LocalMachine(Workspace(tmp_path)))
     assert "in the person's name" in found.floor
 
 
 @pytest.mark.parametrize("line", ["bridle sessions list", "python -m pytest tests/trust"])
 def test_other_words_to_bridle_are_only_asked_about(tmp_path, line):
-    assert judge(line, str(tmp_path), LocalMachine(Workspace(tmp_path))).floor == ""
+    assert analyze(line, str(tmp_path), LocalMachine(Workspace(tmp_path))).floor == ""
 
 
 @pytest.mark.parametrize(

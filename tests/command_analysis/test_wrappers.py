@@ -3,6 +3,7 @@
 import pytest
 from imagined import Imagined
 
+from bridle.command_analysis.analysis import UNKNOWN, WorkingFolders
 from bridle.command_analysis.argv import (
     Arg,
     Arguments,
@@ -11,7 +12,6 @@ from bridle.command_analysis.argv import (
     operand_kinds,
     parse_arguments,
 )
-from bridle.command_analysis.judge import UNKNOWN, WorkingFolders
 from bridle.command_analysis.parser import parse
 from bridle.command_analysis.variables import expand_braces, likely_value, value_if_empty
 from bridle.command_analysis.wrappers import WRAPPERS, InnerCommands, unwrap

@@ -15,7 +15,7 @@ from bridle.events import ToolResultEvent
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.runtime.prompts import MAX_SKILLS, system_prompt
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import calls, run
 
 

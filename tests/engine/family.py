@@ -4,7 +4,7 @@ from bridle.engine.engine import Engine
 from bridle.engine.engine_config import EngineConfig
 from bridle.events import ChildEnded, ChildStarted
 from bridle.providers.scripted import Scripted
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.tools.function import as_tool
 from bridle.tools.session_tools import TaskTool
 from bridle.workspace.workspace import Workspace

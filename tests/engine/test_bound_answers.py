@@ -21,7 +21,7 @@ from bridle.protocols.machine import Place
 from bridle.protocols.session import NO, YES, Answer
 from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.workspace.workspace import Workspace
 from rig import Thing, call, events, make_engine, run, until
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from standing import Opinion
 
 from bridle.engine.budget import Budget, Limits
+from bridle.engine.call_middleware import CallMiddleware
 from bridle.engine.engine_config import EngineConfig
 from bridle.engine.gate import Gate
 from bridle.engine.grants import timestamp
-from bridle.engine.hooks import CallMiddleware
 from bridle.engine.subagents import Parent, Tree
 from bridle.events import ApprovalAsked, Grant, ModeChanged
 from bridle.messages import ToolCall
@@ -20,7 +20,7 @@ from bridle.policy import MODES, ORDER, Act, Facts, ToolPolicy, parse_rule
 from bridle.protocols.provider import ProviderInfo
 from bridle.protocols.session import Answer
 from bridle.providers.scripted import Scripted
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.tools.function import tool
 from bridle.tools.session_tools import ExitPlanMode
 from bridle.workspace.workspace import Workspace

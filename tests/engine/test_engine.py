@@ -14,7 +14,7 @@ from bridle.events import SessionStarted, TitleChanged, TraceEvent, UsageReporte
 from bridle.protocols.provider import ProviderInfo
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.tools.function import tool
 from rig import call, conversation, events, make_engine, run
 

@@ -25,7 +25,7 @@ from bridle.events import (
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.policy import parse_rule
 from bridle.protocols.store import Record
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.usage import Usage
 from rig import is_valid, run, seeds
 

@@ -16,7 +16,7 @@ from bridle.policy import Decision, Facts, Rule
 from bridle.protocols.session import NO, YES, Answer
 from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.tools.function import tool
 from bridle.workspace.workspace import Workspace
 from rig import Thing, call, calls, events, is_valid, make_engine, results, run, until

@@ -28,7 +28,7 @@ from bridle.policy import Rule
 from bridle.protocols.session import Answer
 from bridle.protocols.store import InboxMessage, Record
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import Thing, call, events, make_engine, run, until
 
 CALL = ToolCall("a", "shell", {"command": "make"})

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from standing import SaidHooks
 
+from bridle.engine.call_middleware import note
 from bridle.engine.grants import fingerprint
-from bridle.engine.hooks import note
 from bridle.errors import HookDenied
 from bridle.events import (
     ApprovalAsked,

@@ -21,7 +21,7 @@ from bridle.protocols.provider import ProviderInfo
 from bridle.protocols.store import InboxMessage
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import Thing, call, endings, events, make_engine, results, run, until
 
 NOT_RUN = "not run: the turn ended before it began"

@@ -19,7 +19,7 @@ from bridle.protocols.store import InboxMessage
 from bridle.protocols.tool import ToolContext
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.tools.function import tool
 from rig import call, endings, events, is_valid, make_engine, run, until
 

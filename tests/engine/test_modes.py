@@ -16,7 +16,7 @@ from bridle.protocols.session import NO, Answer
 from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.tools.session_tools import AskUser, ExitPlanMode
 from rig import Thing, call, events, make_engine, results, run
 

@@ -12,7 +12,7 @@ from bridle.policy import Decision, Rule
 from bridle.protocols.provider import ProviderInfo
 from bridle.protocols.session import NO, Answer
 from bridle.providers.scripted import Scripted
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.usage import Usage
 from bridle.workspace.workspace import Workspace
 from rig import Thing, call, events, make_engine, run

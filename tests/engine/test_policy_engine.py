@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from standing import Opinion
 
-from bridle.engine.hooks import parse_policy_answer
+from bridle.engine.call_middleware import parse_policy_answer
 from bridle.events import ApprovalAsked
 from bridle.policy import Decision, Rule, ToolPolicy
 from bridle.protocols.session import NO, YES

@@ -37,7 +37,7 @@ from bridle.protocols.codec import decode_data, encode_data
 from bridle.protocols.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.tools.read import Read
 from bridle.tools.shell.tool import Shell
 from bridle.workspace.machine import LocalMachine

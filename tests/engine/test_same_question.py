@@ -9,7 +9,7 @@ from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.policy import ToolPolicy
 from bridle.protocols.session import YES, Answer
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 from rig import Thing, call, make_engine, run

@@ -12,7 +12,7 @@ from bridle.events import TextDelta, ThinkingDelta, ToolCallArgsDelta, TraceEven
 from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.tools.function import tool
 from rig import call, make_engine, run, seeds, until
 

@@ -15,7 +15,7 @@ from bridle.errors import StoreFailed
 from bridle.events import TraceEvent
 from bridle.protocols.store import Record
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import make_engine, run, seeds
 
 

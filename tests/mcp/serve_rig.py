@@ -13,7 +13,7 @@ from bridle.server.mcp.tasks import Tasks
 from bridle.server.mcp.tools import Verbs
 from bridle.server.mcp.views import FACE, Views
 from bridle.server.mcp.wire import serving
-from bridle.stores.inbox import Notifier, send
+from bridle.stores.inbox_files import Notifier, send
 from bridle.stores.reader import SessionFolder
 
 WRITE = {

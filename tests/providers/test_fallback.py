@@ -20,7 +20,7 @@ from bridle.events import ResponseCompleted, TextDelta, TraceEvent, UsageReporte
 from bridle.messages import Message, Text
 from bridle.protocols.provider import ProviderInfo
 from bridle.providers.retry import Fallback, Retrying, RetryPolicy
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.usage import Price, Usage
 
 

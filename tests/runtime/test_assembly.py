@@ -15,7 +15,7 @@ from bridle.providers.offline import Offline
 from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine, find_provider
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import run
 
 

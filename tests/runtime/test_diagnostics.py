@@ -15,7 +15,7 @@ from bridle.events import ToolResultEvent, TraceEvent
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.runtime.diagnostics import Diagnostics
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.workspace.workspace import Workspace
 from rig import call, run
 

@@ -11,7 +11,7 @@ from bridle.policy import Decision
 from bridle.protocols.session import NO, YES
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import run
 
 

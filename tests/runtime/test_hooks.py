@@ -16,7 +16,7 @@ from bridle.events import ToolResultEvent, TraceEvent
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.runtime.hooks import MOMENTS, Hook, HookChain, as_hooks
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import call, run
 
 WRITE = HookEvent("before_tool", tool="write", arguments={"path": "a"})

@@ -16,7 +16,7 @@ from bridle.protocols.hooks import HookEvent, HookResult
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.runtime.hooks import as_hooks
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import call, run
 
 WRITE = HookEvent("before_tool", "s1", "/w", 3, tool="write", arguments={"path": "ä.txt"})

@@ -23,7 +23,7 @@ from bridle.runtime.prompts import (
     project_instructions,
     system_prompt,
 )
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import run
 
 PIECES = Path(prompts.__file__).with_name("prompts")

@@ -16,7 +16,7 @@ from bridle.runtime import build_engine
 from bridle.runtime.assembly import local_folder
 from bridle.runtime.diagnostics import Diagnostics, as_checks
 from bridle.runtime.dry_run import DryRun, ReEvaluation
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.workspace.workspace import Workspace
 from rig import calls, run
 

@@ -13,7 +13,7 @@ import bridle.server
 from bridle.client import Client
 from bridle.errors import ConfigError, MissingExtra
 from bridle.events import ApprovalAsked
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.testing import Scripted
 from rig import call, run, until
 

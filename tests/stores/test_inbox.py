@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from bridle.errors import StoreFailed
 from bridle.messages import Image, Text
 from bridle.protocols.store import InboxMessage
-from bridle.stores.inbox import Notifier, discard, read_messages, send
+from bridle.stores.inbox_files import Notifier, discard, read_messages, send
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ POSTING = """
 import sys
 from pathlib import Path
 from bridle.protocols.store import InboxMessage
-from bridle.stores.inbox import Notifier, send
+from bridle.stores.inbox_files import Notifier, send
 folder, who = Path(sys.argv[1]), sys.argv[2]
 for number in range(25):
     send(folder, InboxMessage(f"{who}-{number:02}", "send", who, str(number)))

@@ -11,7 +11,7 @@ from bridle.errors import UnknownSession
 from bridle.events import PromptReceived, TraceEvent
 from bridle.protocols.store import InboxMessage
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import PYTHON, run
 
 POSTING = """

@@ -14,7 +14,7 @@ from bridle.errors import SessionError, SessionLocked, StoreFailed, UnknownSessi
 from bridle.events import Forked, PromptReceived, SessionStarted, TextDelta, TurnEnded
 from bridle.protocols.codec import encode_data, encode_line
 from bridle.protocols.store import InboxMessage
-from bridle.stores.inbox import read_messages, send
+from bridle.stores.inbox_files import read_messages, send
 from bridle.stores.reader import SessionFolder
 from bridle.stores.session_index import list_sessions
 from bridle.stores.transfer import delete, export_lines, fork, head_of, import_log

@@ -12,7 +12,7 @@ from bridle.protocols.provider import ProviderInfo
 from bridle.protocols.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.runtime.telemetry_spans import TracedStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.usage import Price
 from rig import Thing, make_engine
 

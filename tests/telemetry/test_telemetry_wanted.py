@@ -11,7 +11,7 @@ from bridle.errors import ConfigError
 from bridle.runtime import build_engine
 from bridle.runtime.telemetry import is_exporter_named, traced_store
 from bridle.runtime.telemetry_spans import TracedStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from rig import run
 
 _OFF = """

@@ -29,7 +29,7 @@ from bridle.events import (
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.protocols.store import Record
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.usage import ExecutionMetrics, Usage
 from bridle.workspace.workspace import Workspace
 from rig import Thing, call, run, until

@@ -19,7 +19,7 @@ from bridle.errors import ConfigError, ToolError
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import Files, Tool, ToolContext, ToolResult
 from bridle.tools.function import as_tool, tool
-from bridle.tools.threads import DaemonThreads
+from bridle.tools.thread_pool import DaemonThreads
 
 
 class NoFiles:

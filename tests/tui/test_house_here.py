@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bridle.cli.house_here import own_house as make_house
 from bridle.errors import AgentError, SessionBusy, SessionError
-from bridle.runtime.gate_mode import recorded_mode
+from bridle.runtime.recorded_mode import recorded_mode
 from rig import run
 from tui.rig import call, entered, own_house, script, workspace_in
 

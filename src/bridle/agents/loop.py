@@ -41,7 +41,7 @@ from bridle.protocols.agent import (
 from bridle.protocols.session import TurnResult
 from bridle.protocols.store import Record
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 
 _FORWARDED = (
     TextDelta,

@@ -25,7 +25,7 @@ from bridle.protocols.session import TurnResult
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.runtime import Engine, Limits, build_engine, find_provider
 from bridle.runtime import provider as provider_of
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _LONGEST = 2_000  # characters of an old message that the model is shown

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bridle.protocols.store import InboxMessage
-    from bridle.stores.pending import PendingApproval
+    from bridle.stores.pending_approvals import PendingApproval
     from bridle.stores.reader import SessionFolder
 
 TABLE = {
@@ -96,8 +96,8 @@ def _cluster(kin: "Sequence[Open]", paint: Paint, width: int) -> "Iterator[str]"
 
 def waiting(folder: "SessionFolder") -> list[Open]:
     """Every open question, with what is known of its answer."""
-    from bridle.stores.inbox import read_messages
-    from bridle.stores.pending import pending_approvals
+    from bridle.stores.inbox_files import read_messages
+    from bridle.stores.pending_approvals import pending_approvals
 
     titles = {one.id: one.title for one in folder.sessions()}
     found = []

@@ -143,7 +143,7 @@ def _unanswered(session_id: str, history: "History") -> int:
     if not history.pending:
         return 0
     from bridle.cli.find import session_folder
-    from bridle.stores.inbox import read_messages
+    from bridle.stores.inbox_files import read_messages
 
     sent = {one.shown for one in read_messages(session_folder().path(session_id).parent)}
     return sum(one.shown not in sent for one in history.pending.values())

@@ -19,7 +19,7 @@ from bridle.messages import Part, Text
 from bridle.policy import Mode
 from bridle.protocols.session import Answer, Prompt, TurnResult
 from bridle.protocols.store import Record
-from bridle.runtime.gate_mode import is_mode_record, recorded_mode
+from bridle.runtime.recorded_mode import is_mode_record, recorded_mode
 from bridle.stores.reader import LogReader, SessionFolder, replay
 from bridle.stores.session_index import last_run
 from bridle.usage import ExecutionMetrics

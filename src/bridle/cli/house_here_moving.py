@@ -22,7 +22,7 @@ from bridle.errors import SessionBusy
 from bridle.protocols.provider import Provider
 from bridle.protocols.session import Conversation
 from bridle.protocols.store import SessionSummary
-from bridle.runtime.gate_mode import record_mode
+from bridle.runtime.recorded_mode import record_mode
 from bridle.stores.session_index import last_run
 from bridle.stores.transfer import head_of
 

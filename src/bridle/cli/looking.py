@@ -99,7 +99,7 @@ def _go_on(log: "LogReader", story: "Story") -> None:
 
 def _letters(session: Path, paint: Paint, width: int) -> "Iterator[str]":
     """What others have sent and nobody has taken yet."""
-    from bridle.stores.inbox import read_messages
+    from bridle.stores.inbox_files import read_messages
 
     for one in read_messages(session):
         said = plain(" ".join(one.content.split())) if one.verb == "send" else one.verb

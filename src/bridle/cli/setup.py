@@ -38,10 +38,10 @@ from bridle.runtime.agents import (
     is_agent,
     is_file_name,
 )
-from bridle.runtime.gate_mode import record_mode
 from bridle.runtime.mcp import make_sources, may_have_servers
 from bridle.runtime.prompts import FILES as INSTRUCTIONS
 from bridle.runtime.prompts import project_instructions
+from bridle.runtime.recorded_mode import record_mode
 from bridle.stores.reader import SessionFolder
 from bridle.stores.session_index import LastRun, last_run
 from bridle.stores.transfer import head_of, is_imported

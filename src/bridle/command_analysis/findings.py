@@ -11,7 +11,7 @@ from bridle.policy import Act, Search
 from bridle.protocols.machine import Place
 
 
-class Judgement(Struct, frozen=True, gc=False, omit_defaults=True):
+class CommandAnalysis(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a command line would do, for the gate.
 
     `floor`: why it must never run. `guard`: why only a person may allow it. `opaque`: what was not
@@ -82,9 +82,9 @@ class Findings:
         """Note what was not understood."""
         self.opaque = self.opaque or reason
 
-    def to_judgement(self, cwd: str) -> Judgement:
+    def to_judgement(self, cwd: str) -> CommandAnalysis:
         """Return the judgement for the gate."""
-        return Judgement(
+        return CommandAnalysis(
             acts=tuple(self.acts),
             floor=self.floor,
             guard=self.guard,

@@ -263,9 +263,9 @@ def facts_of(
 ) -> Facts:
     """Find out what a call would do, and what care that takes.
 
-    A command is understood by `commands`, a path by the machine it lies on; a tool that has neither
-    needs neither. `cwd` is where its words are read (default: the root). The level of the sandbox
-    is looked at for commands alone.
+    A command is understood by `command_analysis`, a path by the machine it lies on; a tool that has
+    neither needs neither. `cwd` is where its words are read (default: the root). The level of the
+    sandbox is looked at for commands alone.
     """
     policy = tool.policy
     if policy.runs:
@@ -312,9 +312,9 @@ def _command_facts(
             sandboxed=level != "none",
             sandbox=level,
         )
-    from bridle.command_analysis.judge import judge  # 10 ms, for the first command only
+    from bridle.command_analysis.analysis import analyze  # 10 ms, for the first command only
 
-    understood = judge(text, cwd or machine.root, machine)
+    understood = analyze(text, cwd or machine.root, machine)
     return Facts(
         policy=policy,
         subject=text,

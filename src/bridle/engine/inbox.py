@@ -1,6 +1,6 @@
 """What other processes ask of a session: the process that owns it reads its inbox and obeys.
 
-Sending is `bridle.runtime.inbox_sender`, and the files of an inbox are `bridle.stores.inbox`.
+Sending is `bridle.runtime.inbox_sender`, and the files of an inbox are `bridle.stores.inbox_files`.
 """
 
 from typing import TYPE_CHECKING

@@ -230,7 +230,7 @@ def _record_usage(turn: TurnContext, report: UsageReported | None, guess: Usage)
     turn.emit(report)
 
 
-# What the model is told while plan mode lasts (P4). The gate enforces it.
+# What the model is told while plan mode lasts. The gate enforces it.
 
 PLAN_INSTRUCTIONS = """\
 # Plan mode

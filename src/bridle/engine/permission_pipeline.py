@@ -14,9 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from bridle.engine.approvals import CHANGED
+from bridle.engine.call_middleware import CallMiddleware, hook_note, note
 from bridle.engine.gate import JudgedCall
 from bridle.engine.grants import fingerprint
-from bridle.engine.hooks import CallMiddleware, hook_note, note
 from bridle.engine.json_schema import compile_schema
 from bridle.engine.turn_context import Parked, TurnContext, refresh_tools
 from bridle.errors import ToolError

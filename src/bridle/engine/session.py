@@ -12,11 +12,11 @@ from msgspec.structs import asdict, replace
 
 from bridle.engine.approvals import is_valid
 from bridle.engine.budget import Budget, Limits, UsageMeter, estimate, metered, with_cost
+from bridle.engine.call_middleware import apply_prompt_hooks
 from bridle.engine.engine_config import EngineConfig
 from bridle.engine.foreign.agent import agent_name
 from bridle.engine.grants import covered_calls, has_ended, with_end
 from bridle.engine.history import History, as_of
-from bridle.engine.hooks import apply_prompt_hooks
 from bridle.engine.inbox import Inbox
 from bridle.engine.recovery import recovered
 from bridle.engine.redaction import Redaction

@@ -15,10 +15,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bridle.engine.call_middleware import CallMiddleware, hook_note, note
 from bridle.engine.gate import JudgedCall
 from bridle.engine.grants import fingerprint
 from bridle.engine.history import NOT_RUN
-from bridle.engine.hooks import CallMiddleware, hook_note, note
 from bridle.engine.permission_pipeline import PermissionPipeline
 from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import AgentError

@@ -19,8 +19,8 @@ from bridle.protocols.tool import CWD, Tool, ToolContext, ToolSource
 
 if TYPE_CHECKING:
     from bridle.engine.approvals import Approvals
+    from bridle.engine.call_middleware import CallMiddleware
     from bridle.engine.gate import Gate
-    from bridle.engine.hooks import CallMiddleware
     from bridle.engine.tool_calls import ToolCalls
 
 log = logging.getLogger(__name__)

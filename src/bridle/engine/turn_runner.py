@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from bridle.engine.approvals import Approvals
 from bridle.engine.budget import Budget
+from bridle.engine.call_middleware import CallMiddleware, hook_note
 from bridle.engine.compaction import ContextWindow
 from bridle.engine.engine_config import EngineConfig
 from bridle.engine.foreign.session import AgentTurnInput
 from bridle.engine.foreign.turn import run_agent_turn
 from bridle.engine.gate import Gate, unreadable_paths
 from bridle.engine.history import History, results_at_end
-from bridle.engine.hooks import CallMiddleware, hook_note
 from bridle.engine.loop import PARKED, Ending, outcome, run_turn
 from bridle.engine.recovery import denied_results
 from bridle.engine.stream import DeltaBuffer, ToolEmitter

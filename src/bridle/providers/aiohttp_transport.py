@@ -1,4 +1,4 @@
-"""The pool of connections behind `Wire`: aiohttp's, with its failures to_error in our own words.
+"""The pool of connections behind `Wire`: aiohttp's, with its failures as our own errors.
 
 The only module that imports aiohttp, so it is itself imported when the first request is sent.
 The environment's proxy and certificate settings are looked up once, when the pool is made.

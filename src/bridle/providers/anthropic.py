@@ -1,8 +1,4 @@
-"""Anthropic's Messages API, as a provider.
-
-Puts three parts together: what is written (`anthropic_script`, `ledger`), how it gets there
-(`wire`), and what comes back (`anthropic_reader`).
-"""
+"""Anthropic's Messages API, as a provider: an encoder of requests and a reader of streams."""
 
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence

@@ -1,8 +1,7 @@
 """OpenAI's Chat Completions API, as a provider: also Ollama, vLLM, llama.cpp, LM Studio,
 OpenRouter and whoever else speaks it, by base URL.
 
-Puts three parts together: what is written (`chat_script`, `ledger`), how it gets there (`wire`),
-and what comes back (`chat_reader`, with `text_calls` for models that write calls as text).
+An encoder of requests and a reader of streams. Some models write calls as text: these are parsed.
 """
 
 from base64 import b64decode

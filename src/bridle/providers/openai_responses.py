@@ -1,8 +1,4 @@
-"""OpenAI's Responses API, as a provider.
-
-Puts three parts together: what is written (`openai_script`, `ledger`), how it gets there
-(`wire`), and what comes back (`openai_reader`).
-"""
+"""OpenAI's Responses API, as a provider: an encoder of requests and a reader of streams."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial

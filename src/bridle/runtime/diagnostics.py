@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bridle.config.diagnostics import Check, parse_check
+from bridle.engine.call_middleware import apply_policy_engine
 from bridle.engine.gate import Gate
-from bridle.engine.hooks import apply_policy_engine
 from bridle.errors import AgentError, ToolError
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Mode, Rule
@@ -23,7 +23,7 @@ from bridle.protocols.hooks import HookEvent, HookResult, Moment
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.shell.state import ShellState
 from bridle.tools.shell.tool import Shell, find_bash
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.workspace.fs import is_below
 from bridle.workspace.process.command import Command, ExitStatus
 from bridle.workspace.sandbox import Sandbox, supervised_start

@@ -29,7 +29,7 @@ from bridle.config.hooks import CommandLine
 from bridle.config.paths import hooks_file
 from bridle.errors import ConfigError
 from bridle.protocols.hooks import HookEvent, HookResult, Hooks, Moment
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.workspace.fs import is_below
 from bridle.workspace.process.command import Command, ExitStatus, clean_environment
 from bridle.workspace.sandbox import supervised_start

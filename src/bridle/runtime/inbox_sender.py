@@ -12,7 +12,7 @@ from bridle.config.loader import load_settings
 from bridle.engine.redaction import Redactor
 from bridle.protocols.store import InboxMessage
 from bridle.runtime.providers import known_secrets
-from bridle.stores.inbox import Notifier, send
+from bridle.stores.inbox_files import Notifier, send
 from bridle.stores.reader import SessionFolder
 
 

@@ -1,4 +1,4 @@
-"""The system prompt of a coding assistant, made of `prompts/*.md` (S8), and a neutral one.
+"""The system prompt of a coding assistant, made of `prompts/*.md`, and a neutral one.
 
 It depends on the tools: a model without a tool for lists is not asked to keep one. Then come facts
 (folder, platform, date, branch), and the project's own instructions if there are any. Nothing is

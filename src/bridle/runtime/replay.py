@@ -38,7 +38,7 @@ from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.providers.scripted import Fault, Reply, Scripted
 from bridle.runtime.assembly import build_engine
 from bridle.runtime.dry_run import key_of
-from bridle.stores.memory import MemoryStore
+from bridle.stores.memory_store import MemoryStore
 from bridle.tools.builtin import builtin_tools
 
 Verdict = Literal["same", "differs", "missing", "denied", "skipped"]

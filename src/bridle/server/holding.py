@@ -16,7 +16,7 @@ from bridle.engine.grants import parse_timestamp
 from bridle.engine.session import Session
 from bridle.errors import AgentError, ConfigError, SessionBusy, SessionClosed
 from bridle.events import TraceEvent
-from bridle.runtime.gate_mode import record_mode
+from bridle.runtime.recorded_mode import record_mode
 from bridle.server.bounds import kept_limits
 from bridle.server.ground import Ground
 from bridle.server.marking import Marks

@@ -20,7 +20,7 @@ from bridle.server.refusals import BadRequest
 from bridle.server.showing import of_head, of_log, of_open, pending_view
 from bridle.server.views import PendingView, SessionList, SessionView, State
 from bridle.stores.locks import describe_process, lock_owners, owner_pid
-from bridle.stores.pending import PendingApproval, pending_in
+from bridle.stores.pending_approvals import PendingApproval, pending_in
 from bridle.stores.session_index import LogEntry, SessionEntry, log_entries, read_entries
 
 _MOST = 200  # in one page

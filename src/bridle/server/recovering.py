@@ -14,7 +14,7 @@ from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.marking import Marks
-from bridle.stores.inbox import read_messages
+from bridle.stores.inbox_files import read_messages
 from bridle.stores.session_index import last_run, log_entries
 
 log = logging.getLogger(__name__)

@@ -30,7 +30,7 @@ from bridle.server.refusals import (
     Unavailable,
 )
 from bridle.server.views import Chat, ChatAccepted
-from bridle.stores.inbox import read_messages
+from bridle.stores.inbox_files import read_messages
 from bridle.stores.reader import find_records
 
 _KEY, _BODY = 24, 16  # hex digits

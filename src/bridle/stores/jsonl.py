@@ -19,7 +19,7 @@ from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import Checkpoint, Event, Repaired
 from bridle.protocols.codec import encode_data, encode_line, escape_event
 from bridle.protocols.store import Durability, InboxMessage, Record
-from bridle.stores import inbox, locks
+from bridle.stores import inbox_files, locks
 from bridle.stores.disk import Disk, to_store_failed
 from bridle.stores.log_file import CLOSED, Batch, LogFile, SessionsDir, Writer, attempt
 from bridle.stores.log_format import MAX_LINE, utc_timestamp
@@ -56,7 +56,7 @@ class JsonlStore(SessionFolder):
         self.delayed: dict[JsonlLog, None] = {}  # nobody does: they can wait a moment
         self._pause = _PAUSE
         self._unfinished = 0  # groups of batches that the writer has
-        self._notifier = inbox.Notifier(self.folder)
+        self._notifier = inbox_files.Notifier(self.folder)
         self._on_message: Callable[[], None] | None = None
         self._poll_timer: asyncio.TimerHandle | None = None
         self._notifications = 0
@@ -90,7 +90,7 @@ class JsonlStore(SessionFolder):
         path = self.path(session_id)
         if not path.exists():
             raise UnknownSession(f"there is no session {session_id}")
-        inbox.send(path.parent, message)
+        inbox_files.send(path.parent, message)
         self._notifier.notify()
 
     def delete(self, session_id: str) -> None:
@@ -247,11 +247,11 @@ class JsonlLog:
 
     def inbox_messages(self) -> list[InboxMessage]:
         """The messages in the session's inbox, in order."""
-        return inbox.read_messages(self.path.parent)
+        return inbox_files.read_messages(self.path.parent)
 
     def discard(self, message: InboxMessage) -> None:
         """Remove a message that has been handled."""
-        inbox.discard(self.path.parent, message)
+        inbox_files.discard(self.path.parent, message)
 
     async def close(self) -> None:
         """Wait until everything is durable, and release the lock."""

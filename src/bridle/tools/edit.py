@@ -7,7 +7,7 @@ from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.encoding import Encoding, decode, replace_bad_bytes
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.tools.unified_diff import unified_diff
 from bridle.tools.workspace_files import (
     file_state,

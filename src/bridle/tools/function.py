@@ -34,7 +34,7 @@ from bridle.errors import ConfigError, ToolError
 from bridle.policy import Risk, ToolPolicy
 from bridle.protocols.json_schema import PydanticType, json_schemas, uses_pydantic
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 
 P = ParamSpec("P")
 R = TypeVar("R")

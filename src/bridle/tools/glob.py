@@ -7,7 +7,7 @@ from typing import Any
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import Files, ToolContext, ToolResult
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.tools.workspace_files import workspace_of
 from bridle.workspace.ignore import FileTree, Matcher, compile_glob
 from bridle.workspace.text import one_line

@@ -26,14 +26,14 @@ from bridle.policy import ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.encoding import decode, replace_bad_bytes, split_lines
 from bridle.tools.glob import glob_matcher
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.tools.workspace_files import file_status, workspace_of
 from bridle.workspace.fs import READ
-from bridle.workspace.handles import Location
 from bridle.workspace.ignore import FileTree
 from bridle.workspace.process.command import Command, clean_environment
 from bridle.workspace.programs import find_program
 from bridle.workspace.regex_safety import Unsearchable, bounded_search
+from bridle.workspace.safe_open import Location
 from bridle.workspace.sensitive_paths import protection_of
 from bridle.workspace.text import one_line
 from bridle.workspace.workspace import Workspace

@@ -19,7 +19,7 @@ from bridle.protocols.tool import Access
 from bridle.workspace.git.objects import committed_paths, has_blob
 from bridle.workspace.git.paths import GitConfiguration
 from bridle.workspace.git.worktree import WORKTREE_FILES, linked_repository
-from bridle.workspace.guarded_files import AllowedChanges, GuardedFiles, GuardedPaths
+from bridle.workspace.permission_files import AllowedChanges, GuardedFiles, GuardedPaths
 from bridle.workspace.protected_files import (
     NAMES,
     CrashBackup,

@@ -6,7 +6,7 @@ from typing import Any
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import Files, ToolContext, ToolResult
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.tools.workspace_files import MAX_ENTRIES, Entry, first_entries, missing_file_error
 from bridle.workspace.ignore import IgnoreRules, Rule, parse_ignore
 from bridle.workspace.text import one_line

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 
 LIMIT = 30_000  # characters that are kept in memory, and that are shown while the call runs
 _MAX_FILE = 50 * 1024 * 1024  # bytes

@@ -18,7 +18,7 @@ from bridle.messages import Image
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.encoding import HEAD, decode, detect_encoding, replace_bad_bytes
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.tools.workspace_files import (
     MAX_COMPARED,
     MAX_ENTRIES,

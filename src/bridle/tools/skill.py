@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from bridle.errors import ToolError
 from bridle.policy import Facts, ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.workspace.text import neutral, one_line, shorten, size_of
 from bridle.workspace.workspace import Workspace
 

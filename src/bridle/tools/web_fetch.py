@@ -25,7 +25,7 @@ from urllib.parse import quote, urljoin
 from bridle.errors import ConfigError, ToolError
 from bridle.policy import ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.workspace.text import neutral, one_line
 
 if TYPE_CHECKING:

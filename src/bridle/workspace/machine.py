@@ -19,8 +19,8 @@ from bridle.protocols.machine import Place
 from bridle.workspace.fs import is_below
 from bridle.workspace.git.paths import GitConfiguration
 from bridle.workspace.git.repository import Repositories
-from bridle.workspace.handles import MAX_LINKS
 from bridle.workspace.programs import is_local
+from bridle.workspace.safe_open import MAX_LINKS
 from bridle.workspace.sensitive_paths import (
     FREE,
     Protection,

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from bridle.errors import ConfigError, OutsideWorkspace, ToolError
 from bridle.workspace.fs import atomic_write, write_all
-from bridle.workspace.handles import Location, OutsideRoots, Root, open_location, parts_below
+from bridle.workspace.safe_open import Location, OutsideRoots, Root, open_location, parts_below
 from bridle.workspace.sensitive_paths import protection_of
 from bridle.workspace.text import one_line
 

@@ -87,7 +87,7 @@ class ClaudeCodeConfig(Struct, frozen=True):
 
 
 def build_options(config: ClaudeCodeConfig, session: Any, resume: str | None) -> dict[str, Any]:
-    """Return the options (P3) that the config and the session decide, by the SDK's names."""
+    """Return the options that the config and the session decide, by the SDK's names."""
     remaining = getattr(session, "remaining", None)
     planning = getattr(session, "mode", "") == "plan"
     return {

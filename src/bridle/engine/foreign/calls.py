@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 
 from bridle.engine.approvals import is_about
+from bridle.engine.call_middleware import CallMiddleware
 from bridle.engine.gate import ForeignTool, JudgedCall
 from bridle.engine.history import NOT_RUN, UNKNOWN, History
-from bridle.engine.hooks import CallMiddleware
 from bridle.engine.loop import PARKED, Ending
 from bridle.engine.permission_pipeline import preapproval_key
 from bridle.engine.tool_calls import ToolCalls

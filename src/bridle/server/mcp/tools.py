@@ -18,7 +18,7 @@ from bridle.server.mcp import views
 from bridle.server.mcp.offer import Caller, Offer, Reply, prose
 from bridle.server.mcp.tasks import Caps, Order, Tasks
 from bridle.server.mcp.views import Views
-from bridle.stores.pending import PendingApproval
+from bridle.stores.pending_approvals import PendingApproval
 
 SessionId = Annotated[str, Meta(max_length=100, description="A session's id.")]
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]

@@ -17,7 +17,7 @@ from bridle.messages import Message
 from bridle.protocols.store import SessionSummary
 from bridle.server.mcp.tasks import Outcome
 from bridle.server.mcp.words import subject
-from bridle.stores.pending import PendingApproval, pending_approvals
+from bridle.stores.pending_approvals import PendingApproval, pending_approvals
 from bridle.stores.reader import SessionFolder
 from bridle.usage import ExecutionMetrics, format_cost
 from bridle.workspace.text import neutral, one_line, shorten

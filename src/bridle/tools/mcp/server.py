@@ -22,7 +22,7 @@ from bridle.tools.mcp.tool import (
     parse_definition,
     to_result,
 )
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.workspace.programs import fingerprints, mentioned_files
 from bridle.workspace.text import one_line, quantity
 

@@ -23,7 +23,7 @@ from bridle.policy import Facts, ToolPolicy
 from bridle.protocols.tool import ToolContext, ToolResult, judge_by_words
 from bridle.tools.mcp.spec import public_url
 from bridle.tools.output import BoundedOutput, OutputFile, finish_output, output_path
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.workspace.text import MOST_PICTURE_BYTES, media_type_of, neutral, one_line, shorten
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from bridle.errors import ToolError
 from bridle.protocols.tool import CWD, Access, ToolContext
 from bridle.tools.guarded_root import Run, guarded_root
 from bridle.tools.shell.jobs import Jobs, jobs_of
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.tools.workspace_files import workspace_of
 from bridle.workspace.fs import is_below, private_folder
 from bridle.workspace.git.objects import current_commits

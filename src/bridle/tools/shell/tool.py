@@ -33,7 +33,7 @@ from bridle.tools.shell.state import (
     remember_folder,
     state_of,
 )
-from bridle.tools.threads import in_thread
+from bridle.tools.thread_pool import in_thread
 from bridle.workspace.process.command import Command, ExitStatus
 from bridle.workspace.protected_files import Restoration
 from bridle.workspace.sandbox import Sandbox, Start, supervised_start

@@ -24,7 +24,7 @@ from bridle.errors import OutsideWorkspace, SessionBusy, SessionError, StoreFail
 from bridle.events import FileChange, FilesChanged
 from bridle.messages import ToolCall
 from bridle.protocols.tool import Tool
-from bridle.workspace.handles import open_location
+from bridle.workspace.safe_open import open_location
 from bridle.workspace.text import one_line
 from bridle.workspace.undo.change_detector import ChangeDetector, StartedCall
 from bridle.workspace.undo.journal import (

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from bridle.command_analysis.judge import judge
+from bridle.command_analysis.analysis import analyze
 from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 from rig import seeds
@@ -68,7 +68,7 @@ def test_a_command_runs_in_no_folder_that_was_not_judged(seed, machine, tmp_path
     chance = random.Random(seed)
     for _ in range(LINES_OF_A_SEED):
         line = line_of(chance)
-        found = judge(line, machine.root, machine)
+        found = analyze(line, machine.root, machine)
         if found.opaque:
             continue
         reads = [act.subject for act in found.acts if act.names == ("read",)]

@@ -5,7 +5,7 @@ from deciding import decided, understood, verdict
 from imagined import HOME, Imagined
 from msgspec.structs import replace
 
-from bridle.command_analysis.findings import Judgement
+from bridle.command_analysis.findings import CommandAnalysis
 from bridle.policy import Act
 
 LINK = Imagined(links={"out": "/etc", "deep": "/ws/src/lib"})
@@ -20,7 +20,7 @@ def path(kind, subject, does="reads", reason="", also=(), minor=True):
 
 
 def test_a_command_is_one_act_and_each_of_its_paths_a_minor_one():
-    assert understood("cat README.md ./src/app.py") == Judgement(
+    assert understood("cat README.md ./src/app.py") == CommandAnalysis(
         (
             shell("cat README.md ./src/app.py"),
             path("read", "README.md"),

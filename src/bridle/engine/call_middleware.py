@@ -198,7 +198,7 @@ async def _evaluate(engine: PolicyEngine, tool: Tool, call: ToolCall, seconds: f
 
 
 def parse_policy_answer(answer: Any) -> Decision:
-    """Return a policy engine's answer as a decision. Anything it may not say is a deny (A5)."""
+    """Return a policy engine's answer as a decision. Anything it may not say is a deny."""
     is_decision = isinstance(answer, Decision)
     verdict_word = getattr(answer, "verdict" if is_decision else "decision", answer)
     verdict_word = getattr(verdict_word, "value", verdict_word)

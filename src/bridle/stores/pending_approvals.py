@@ -14,7 +14,7 @@ from msgspec import Struct
 from bridle.errors import StoreFailed
 from bridle.events import ApprovalAnswered, ApprovalAsked, add_request, take_request
 from bridle.protocols.store import Record
-from bridle.stores.inbox import read_messages
+from bridle.stores.inbox_files import read_messages
 from bridle.stores.log_format import iter_lines_backward, record_types
 from bridle.stores.reader import SessionFolder, decode_line
 from bridle.stores.session_index import LogEntry, log_entries

@@ -11,8 +11,8 @@ from deciding import verdict
 from hostile import FLOOR, GUARDED
 
 from bridle.command_analysis import programs
+from bridle.command_analysis.analysis import analyze
 from bridle.command_analysis.argv import flag_table, join_quoted
-from bridle.command_analysis.judge import judge
 from bridle.workspace.machine import LocalMachine
 from bridle.workspace.workspace import Workspace
 from rig import seeds
@@ -110,9 +110,9 @@ def test_everyday_lines_run_unasked_on_real_ground_and_change_nothing(machine):
 
 
 def test_the_floor_and_what_takes_a_person_hold_on_real_ground(machine):
-    loose = [line for line in FLOOR if not judge(line, machine.root, machine).floor]
+    loose = [line for line in FLOOR if not analyze(line, machine.root, machine).floor]
     assert [line for line in loose if "/home/me" not in line] == []
-    soft = [judge(line, machine.root, machine) for line in GUARDED]
+    soft = [analyze(line, machine.root, machine) for line in GUARDED]
     assert [found for found in soft if not (found.guard or found.floor)] == []
 
 
@@ -141,7 +141,7 @@ def test_a_program_that_the_path_finds_in_the_workspace_asks_like_a_build(
     (tools / local).write_text("#!/bin/sh\n")
     (tools / local).chmod(0o755)
     assert verdict(line, machine=machine) == "builds"
-    found = [act for act in judge(line, machine.root, machine).acts if act.does != "reads"]
+    found = [act for act in analyze(line, machine.root, machine).acts if act.does != "reads"]
     assert [(act.does, act.reason) for act in found] == [
         ("builds", f"runs the workspace's own {local}")
     ]
@@ -156,5 +156,5 @@ def test_a_program_that_the_path_finds_in_the_workspace_asks_like_a_build(
     ],
 )
 def test_what_lies_somewhere_by_the_name_of_a_wrapper_is_not_that_wrapper(machine, line, does):
-    acts = judge(line, machine.root, machine).acts
+    acts = analyze(line, machine.root, machine).acts
     assert [act.does for act in acts if act.does != "reads"] == [does]

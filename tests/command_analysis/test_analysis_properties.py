@@ -10,7 +10,7 @@ from surroundings import SEPARATORS, WRAPPERS
 
 from bridle.command_analysis import checks, programs
 from bridle.command_analysis.argv import Arg, flag_table, join_quoted, parse_arguments
-from bridle.command_analysis.findings import Judgement
+from bridle.command_analysis.findings import CommandAnalysis
 from bridle.command_analysis.parser import parse
 from bridle.policy import ORDER
 
@@ -47,17 +47,17 @@ def test_every_program_is_judged_without_any_words():
     lines = [*programs.PROGRAMS, *EVERYDAY, *HOSTILE]
     names = sorted({line.split()[0] for line in lines})
     assert {"install", "rm", "sudo", "find", "git"} <= set(names)
-    assert {type(understood(name)) for name in names} == {Judgement}
+    assert {type(understood(name)) for name in names} == {CommandAnalysis}
 
 
 @given(TEXT)
 def test_judging_never_raises(text):
-    assert isinstance(understood(text), Judgement)
+    assert isinstance(understood(text), CommandAnalysis)
 
 
 @given(TEXT, st.sampled_from(WRAPPERS + SEPARATORS))
 def test_judging_never_raises_around_anything(text, around):
-    assert isinstance(understood(around.replace("{}", text)), Judgement)
+    assert isinstance(understood(around.replace("{}", text)), CommandAnalysis)
 
 
 @given(everyday, joints, hostile)

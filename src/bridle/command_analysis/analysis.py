@@ -1,8 +1,8 @@
-"""Judges what a command line would do, for the gate.
+"""Find out what a command line would do, for the gate.
 
-`judge` parses the line, finds the commands inside of commands, follows `cd`, and looks up what each
-program does. It is pure and never raises. What it does not understand, it says; and it still looks
-in there for what is forbidden.
+`analyze` parses the line, finds the commands inside of commands, follows `cd`, and looks up what
+each program does. It is pure and never raises. What it does not understand, it says; and it still
+looks in there for what is forbidden.
 """
 
 import re
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bridle.command_analysis import floor, programs
 from bridle.command_analysis.argv import Arg, command_text, flag_table, parse_arguments
 from bridle.command_analysis.effects import Effect, effect_of
-from bridle.command_analysis.findings import Findings, Judgement
+from bridle.command_analysis.findings import CommandAnalysis, Findings
 from bridle.command_analysis.parser import parse
 from bridle.command_analysis.paths import (
     PathAccess,
@@ -140,11 +140,11 @@ _ECHO_PROGRAMS = frozenset({"echo", "printf"})
 _BUILTIN_PREFIXES = frozenset({"command", "builtin"})  # they still run a builtin
 
 
-def judge(command: str, cwd: str, machine: Machine) -> Judgement:
+def analyze(command: str, cwd: str, machine: Machine) -> CommandAnalysis:
     """Return what a command line would do in a folder."""
     script = parse(command)
     if script.over_limit:
-        return Judgement(floor=script.over_limit, cwd=cwd)
+        return CommandAnalysis(floor=script.over_limit, cwd=cwd)
     findings = Findings()
     if cwd != machine.root and (reason := _reason_outside(cwd, machine)):
         findings.add_act(Act(("read",), cwd, "changes", reason, is_path=True))
