@@ -155,7 +155,12 @@ def _read_libraries(size):
     faces = ("bridle.tui", "bridle.testing", "bridle.__main__")
     if size != "big":
         faces += ("bridle.server", "bridle.agents", "bridle.tools.mcp", "bridle.cli.house_")
-        faces += ("bridle.chat", "bridle.cli.chat_")
+        faces += (
+            "bridle.chat",
+            "bridle.cli.chat_",
+            "bridle.cli.full_screen",
+            "bridle.cli.start_checks",
+        )
     for module in pkgutil.walk_packages(bridle.__path__, "bridle."):
         if not module.name.startswith(faces):
             names.append(module.name)

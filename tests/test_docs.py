@@ -17,7 +17,7 @@ import pytest
 
 import bridle
 from bridle.agents.base import AgentResponse
-from bridle.cli import COMMANDS, commands
+from bridle.cli.main import COMMANDS, commands
 from bridle.config.loader import load_settings
 from bridle.engine.history import History
 from bridle.runtime import EngineOptions

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from new_rig import environ, tree
 
-from bridle.cli import commands
+from bridle.cli.main import commands
 from bridle.cli.new import _TEMPLATES
 
 FILES = [

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 from new_rig import Served, environ
 
-from bridle.cli import commands
+from bridle.cli.main import commands
 
 
 @pytest.mark.timeout(120)  # it starts a server

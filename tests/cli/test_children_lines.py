@@ -5,10 +5,10 @@ import json
 
 from cli_program import Program
 
+from bridle.cli.commands.sessions.list import listed
 from bridle.cli.event_lines import notice_lines
 from bridle.cli.screen import Screen
-from bridle.cli.sessions import listed
-from bridle.cli.state import Doing
+from bridle.cli.session_state import Doing
 from bridle.cli.style import Paint
 from bridle.events import (
     ChildEnded,

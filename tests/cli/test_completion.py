@@ -11,9 +11,10 @@ import click
 import pytest
 from shell_rig import Shell
 
-from bridle.cli import COMMANDS, commands, completion
-from bridle.cli.completion import SHELLS
+from bridle.cli.commands import completion
+from bridle.cli.commands.completion import SHELLS
 from bridle.cli.completion_words import next_words
+from bridle.cli.main import COMMANDS, commands
 from bridle.policy import MODES
 
 BIN = str(Path(sys.executable).parent)
@@ -216,7 +217,7 @@ def test_it_is_the_bridle_of_the_path_that_is_asked(shell, home):
 def test_a_script_is_what_the_shell_itself_takes_for_one():
     for name in SHELLS:
         if shutil.which(name):
-            script = Path(completion.__file__).with_name(f"completion.{name}")
+            script = Path(completion.__file__).parent.parent / f"completion.{name}"
             done = subprocess.run([name, "-n", script], check=False)
             assert done.returncode == 0
 

@@ -98,7 +98,7 @@ def test_what_the_program_logs_is_a_line_and_its_traceback_is_for_those_who_ask(
     """Whatever of the engine says a warning with where it happened: a person is spared that."""
     code = (
         "import logging, sys\n"
-        "from bridle.cli.event_loop import run_async\n"
+        "from bridle.cli.signals import run_async\n"
         "async def work():\n"
         "    try:\n"
         "        1 / 0\n"

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
-from bridle.cli import COMMANDS, commands, help_words
-from bridle.cli.help import WIDEST, page, page_names, title_of
+from bridle.cli import help_words
+from bridle.cli.commands.help import WIDEST, page, page_names, title_of
+from bridle.cli.main import COMMANDS, commands
 from bridle.cli.style import Paint, cells
 
 ROOT = Path(__file__).parent.parent.parent

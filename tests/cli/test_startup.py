@@ -7,8 +7,9 @@ import pytest
 from cli_program import Program
 
 from bridle import policy
-from bridle.cli import config, options
-from bridle.cli.sessions import TABLE
+from bridle.cli import options
+from bridle.cli.commands import config
+from bridle.cli.commands.sessions import TABLE
 from bridle.config import settings
 from bridle.engine.budget import Limits
 from bridle.protocols import store

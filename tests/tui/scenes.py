@@ -7,9 +7,9 @@ it is to be looked at, and ends it when it is closed.
 import json
 from contextlib import asynccontextmanager
 
-from bridle.cli.chat_preface import ChatPreface
 from bridle.cli.house_here import OwnHouse
 from bridle.cli.setup import Setup
+from bridle.cli.start_checks import ChatPreface
 from bridle.tui.app import BridleApp
 from bridle.tui.composer_lines import Lines
 from tui.obeying_rig import press

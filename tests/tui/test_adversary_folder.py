@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bridle.cli.chat_preface import ChatPreface
+from bridle.cli.start_checks import ChatPreface
 from bridle.config.trust import FolderFile, Trust
 from bridle.tui.dialogs_sheet import Sheet
 from bridle.tui.trusting import trust_lines

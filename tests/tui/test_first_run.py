@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bridle.cli.chat_preface import ChatPreface
 from bridle.cli.house_here import own_house as house_of
+from bridle.cli.start_checks import ChatPreface
 from bridle.config.trust import Trust
 from bridle.errors import ConfigError, MissingModel
 from bridle.runtime import providers

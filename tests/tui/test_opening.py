@@ -148,7 +148,7 @@ def test_what_is_typed_ahead_is_in_the_composer_and_leaving_says_how_to_go_on(at
 
 
 def test_ctrl_c_behind_the_curtain_gives_the_terminal_back(at, tmp_path):
-    held = Held(tmp_path, "bridle.cli.chat_screen")
+    held = Held(tmp_path, "bridle.cli.full_screen")
     terminal = at(environ=held.environ)
     held.wait(terminal)
     terminal.until("opening")
@@ -161,7 +161,7 @@ def test_ctrl_c_behind_the_curtain_gives_the_terminal_back(at, tmp_path):
 
 
 def test_an_end_that_is_asked_for_behind_the_curtain_gives_the_terminal_back(at, tmp_path):
-    held = Held(tmp_path, "bridle.cli.chat_screen")
+    held = Held(tmp_path, "bridle.cli.full_screen")
     terminal = at(environ=held.environ)
     held.wait(terminal)
     terminal.until("opening")

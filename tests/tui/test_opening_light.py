@@ -8,7 +8,7 @@ LOADED = """
 import sys
 from bridle.tui.lean import import_textual
 assert import_textual(), "Textual wants more of its palette than is known"
-import bridle.cli.chat_screen, bridle.tui.screen_driver
+import bridle.cli.full_screen, bridle.tui.screen_driver
 assert not import_textual()
 print(*sorted(sys.modules))
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from bridle.cli.lazy import Lazy
+from bridle.cli.command_group import LazyGroup
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.cli.told import tell_json
 from bridle.workspace.text import quantity
@@ -28,7 +28,7 @@ TABLE = {
 }
 
 
-@click.group(name="approvals", cls=Lazy, table=TABLE)
+@click.group(name="approvals", cls=LazyGroup, table=TABLE)
 def command() -> None:
     """The questions that wait for an answer, and what was allowed, from any terminal."""
 

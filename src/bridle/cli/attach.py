@@ -34,7 +34,7 @@ def command(target: str, session: str | None, **flags: Any) -> int:
     Exit codes: 0 left, 1 failed, 2 usage, 130 ended by a signal.
     """
     from bridle.cli.attaching import attach, attach_here
-    from bridle.cli.event_loop import run_async
+    from bridle.cli.signals import run_async
 
     if session is not None and "://" not in target:
         raise click.UsageError(f"{target!r} is no URL, so that there is no place for {session!r}")
@@ -49,7 +49,7 @@ def command(target: str, session: str | None, **flags: Any) -> int:
 
 def _is_for_the_screen(flags: dict[str, Any]) -> bool:
     """Is there a screen, and is it wanted?"""
-    from bridle.cli.chat import is_installed, is_screen
+    from bridle.cli.commands.chat import is_installed, is_screen
 
     asked = flags["plain"] or flags["watch"] or flags["quiet"] or flags["thinking"]
     return not asked and is_screen() and is_installed()

@@ -12,14 +12,14 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import click
 
 from bridle.cli.approver import TerminalApprover
-from bridle.cli.event_loop import END_SIGNALS, on_signals
-from bridle.cli.failure import DONE, INTERRUPTED
+from bridle.cli.exit_codes import DONE, INTERRUPTED
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.lines import Lines
 from bridle.cli.repl_loop import Repl
 from bridle.cli.repl_session import ReplSession, show_record
 from bridle.cli.screen import Screen
 from bridle.cli.serve import server_folder
+from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.cli.user_input import user_name
 from bridle.cli.whereabouts import own_address
 from bridle.client import Client, RemoteSession

@@ -104,7 +104,7 @@ def age(stamp: str) -> str:
 
 def seen_sessions() -> list[Seen]:
     """Background sessions, and those that somebody has open or that wait; the newest first."""
-    from bridle.cli.state import doing
+    from bridle.cli.session_state import doing
     from bridle.cli.supervising import noted_sessions
     from bridle.config.paths import state_folder
     from bridle.stores.session_index import get_session, list_sessions

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bridle.cli.lazy import Lazy
+from bridle.cli.command_group import LazyGroup
 
 PORT = 8421
 A_MINUTE = 60  # messages of one user
@@ -48,7 +48,7 @@ def secret_options(function: Any) -> Any:
 
 @click.group(
     name="chat-server",
-    cls=Lazy,
+    cls=LazyGroup,
     table=TABLE,
     invoke_without_command=True,
     advice="To see it at work: bridle chat-server --demo",

@@ -22,9 +22,9 @@ from bridle.cli.chat_server_secret import (
     named_database,
     secret_of,
 )
-from bridle.cli.event_loop import END_SIGNALS, on_signals, run_async
-from bridle.cli.failure import INTERRUPTED
+from bridle.cli.exit_codes import INTERRUPTED
 from bridle.cli.serving_log import logged
+from bridle.cli.signals import END_SIGNALS, on_signals, run_async
 from bridle.cli.style import paint_for
 from bridle.errors import ConfigError
 from bridle.workspace.text import flat

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from bridle.cli.event_loop import END_SIGNALS, on_signals
 from bridle.cli.serving_log import logged
+from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.errors import AgentError
 from bridle.server.chatting.life import ChatServing
 from bridle.server.chatting.opening import ChatSetup, server_of

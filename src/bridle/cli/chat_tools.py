@@ -58,7 +58,7 @@ def command(**flags: Any) -> int:
     with the secret that both sides have. With --user it is one person's own server instead: any
     MCP client can use it, for that person's tasks alone.
     """
-    from bridle.cli.event_loop import run_async
+    from bridle.cli.signals import run_async
 
     return run_async(_serve(flags))
 
@@ -67,7 +67,7 @@ async def _serve(flags: dict[str, Any]) -> int:
     import asyncio
     import signal
 
-    from bridle.cli.event_loop import END_SIGNALS, on_signals
+    from bridle.cli.signals import END_SIGNALS, on_signals
 
     seal, bound = _vouched(flags)
     tools, close = await asyncio.to_thread(_tools, flags)

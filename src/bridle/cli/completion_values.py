@@ -131,6 +131,6 @@ def _models() -> Iterator[Candidate]:
 
 def topics() -> Iterator[Candidate]:
     """The pages of `bridle help`."""
-    from bridle.cli.help import page_names, title_of
+    from bridle.cli.commands.help import page_names, title_of
 
     yield from (Candidate(one, title_of(one)) for one in page_names())

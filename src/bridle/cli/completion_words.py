@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import click
 
+from bridle.cli.command_group import LazyGroup
 from bridle.cli.completion_values import Candidate, candidates, fitting
-from bridle.cli.lazy import Lazy
 
 
 def next_words(root: click.Group, words: list[str]) -> list[Candidate]:
@@ -93,7 +93,7 @@ class _Line:
         return True
 
     def _commands(self, group: click.Group) -> Iterator[Candidate]:
-        if isinstance(group, Lazy):
+        if isinstance(group, LazyGroup):
             yield from (Candidate(name, about) for name, (_, about) in group.table.items())
             return
         for name in group.list_commands(self._context):

@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from bridle.cli.event_loop import run_async
 from bridle.cli.images import load_image
 from bridle.cli.setup import Setup
+from bridle.cli.signals import run_async
 from bridle.cli.style import paint_for
 from bridle.cli.supervising import ensure, note_session, supervisor_for
 from bridle.messages import Part, Text

@@ -181,7 +181,7 @@ def _take_back(
     folder: "SessionFolder", session: "SessionSummary", grants: Sequence[str], by: str
 ) -> None:
     """In one session, by whoever holds it."""
-    from bridle.cli.changing import take
+    from bridle.cli.commands.sessions.edit import take
     from bridle.errors import SessionLocked
     from bridle.stores.locks import describe_owner
 

@@ -13,12 +13,12 @@ from typing import Any
 from msgspec.structs import asdict
 
 from bridle.cli.approver import file_content
-from bridle.cli.changing import back
+from bridle.cli.commands.sessions.edit import back
+from bridle.cli.commands.sessions.transfer import fork_session, pieces_of, write_private
 from bridle.cli.find import find_session
 from bridle.cli.house_here_moving import Moving
 from bridle.cli.house_here_words import overheard, plainly
 from bridle.cli.setup import Setup
-from bridle.cli.taking import fork_session, pieces_of, write_private
 from bridle.cli.user_input import user_name
 from bridle.config.paths import state_folder
 from bridle.config.trust import Trust, command_files

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridle.cli.changing import take
+from bridle.cli.commands.sessions.edit import take
 from bridle.cli.find import find_session
 from bridle.cli.user_input import user_name
 from bridle.config.settings import Settings

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import click
 
-from bridle.cli.failure import HEARD
+from bridle.cli.exit_codes import HEARD
 from bridle.errors import ConfigError
 
 

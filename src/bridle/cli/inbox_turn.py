@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from msgspec.structs import replace
 
 from bridle.cli.event_lines import StepCounter
-from bridle.cli.event_loop import interrupt_on_signals
+from bridle.cli.signals import interrupt_on_signals
 from bridle.cli.turn import Show
 from bridle.cli.user_input import user_name
 from bridle.engine.session import Session

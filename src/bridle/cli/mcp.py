@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bridle.cli.lazy import Lazy
+from bridle.cli.command_group import LazyGroup
 from bridle.cli.style import paint_for, plain
 from bridle.workspace.text import quantity
 
@@ -24,7 +24,7 @@ TABLE = {
 }
 
 
-@click.group(name="mcp", cls=Lazy, table=TABLE)
+@click.group(name="mcp", cls=LazyGroup, table=TABLE)
 def command() -> None:
     """Set up MCP servers, whose tools the model can use; or be one."""
 
@@ -55,7 +55,7 @@ def list_servers(check: bool, as_json: bool) -> int:
 
 def found_servers() -> "tuple[list[Server], list[tuple[str, str]]]":
     """The servers that count in the current folder; those that are switched off, with origins."""
-    from bridle.cli.failure import complain
+    from bridle.cli.exit_codes import complain
     from bridle.config.folder import load_servers
     from bridle.config.paths import state_folder
     from bridle.runtime.mcp import make_server

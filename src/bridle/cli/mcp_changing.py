@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bridle.cli.failure import FAILED, complain
+from bridle.cli.exit_codes import FAILED, complain
 from bridle.cli.style import Paint, paint_for, plain
 from bridle.cli.told import tell
 from bridle.errors import AgentError, ConfigError

@@ -53,8 +53,8 @@ def serve(**flags: Any) -> int:
     Tasks run in the workspace, with the rules, the limits and at most the mode given here. What
     they may not do by themselves waits for a person (`bridle approvals`).
     """
-    from bridle.cli.event_loop import run_async
     from bridle.cli.setup import Setup
+    from bridle.cli.signals import run_async
 
     setup = Setup(flags)
     if setup.settings.mode == "auto":
@@ -74,7 +74,7 @@ async def _serve(setup: "Setup", flags: dict[str, Any]) -> int:
     import asyncio
     import signal
 
-    from bridle.cli.event_loop import END_SIGNALS, on_signals
+    from bridle.cli.signals import END_SIGNALS, on_signals
 
     tasks, server = _assembled(setup, answers=flags["allow_answers"])
     way = _over_http(server, tasks, flags) if flags["http"] else _over_pipes(server, tasks)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from bridle.cli.lazy import Lazy
+from bridle.cli.command_group import LazyGroup
 from bridle.cli.style import plain
 
 TABLE = {"chat-app": ("new:chat_app", "A chat of your own: a table, its tools, an assistant.")}
@@ -23,7 +23,7 @@ _LONGEST = 40
 _OURS = ("bridle", "tests", "test", "app", "tools", "tables", "profile", "rules")
 
 
-@click.group(name="new", cls=Lazy, table=TABLE)
+@click.group(name="new", cls=LazyGroup, table=TABLE)
 def command() -> None:
     """Write a small project to begin with."""
 

@@ -87,7 +87,7 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
 
 def _end(found: "SessionSummary", by: str, *, as_json: bool) -> None:
     """End a parked turn that nobody holds. Prompts and letters that wait stay where they are."""
-    from bridle.cli.changing import take
+    from bridle.cli.commands.sessions.edit import take
     from bridle.engine.recovery import end_parked
     from bridle.errors import SessionError
 

@@ -11,16 +11,16 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from bridle.cli import failure
+from bridle.cli import exit_codes as failure
 from bridle.cli.approval_text import PLAN, group_requests, is_question, question_text
 from bridle.cli.approver import TerminalApprover, full_text
 from bridle.cli.event_lines import json_line, write_json_line
-from bridle.cli.event_loop import interrupt_on_signals
 from bridle.cli.find import handle_of, last_part
 from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
+from bridle.cli.signals import interrupt_on_signals
 from bridle.cli.style import paint_for, width_of
 from bridle.cli.turn import Watch, tell_end
 from bridle.engine.session import Session

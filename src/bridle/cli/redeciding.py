@@ -21,7 +21,7 @@ _NOW = {"allow": "runs unasked", "ask": "asks", "deny": "is denied"}
 
 def redecide(folder: "SessionFolder", sessions: "Sequence[SessionSummary]", **flags: Any) -> int:
     """Decide every past call again, and show what would change."""
-    from bridle.cli.failure import complain
+    from bridle.cli.exit_codes import complain
     from bridle.config.policy import read_rules
 
     path = Path(flags["policy"])

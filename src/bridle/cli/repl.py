@@ -15,7 +15,7 @@ def command(**flags: Any) -> int:
 
     Exit codes: 0 left, 1 failed, 2 usage, 5 no model, 130 ended by SIGTERM or a closed terminal.
     """
-    from bridle.cli.event_loop import run_async
     from bridle.cli.repl_loop import open_repl
+    from bridle.cli.signals import run_async
 
     return run_async(open_repl(flags).run())

@@ -11,12 +11,12 @@ from pathlib import Path
 import click
 
 from bridle.cli.approver import choices_of, full_text, parse_answer
+from bridle.cli.commands.sessions.list import when
 from bridle.cli.event_lines import usage_line
-from bridle.cli.failure import complain
+from bridle.cli.exit_codes import complain
 from bridle.cli.progress import size_of
 from bridle.cli.repl_session import ReplSession
 from bridle.cli.screen import Screen
-from bridle.cli.sessions import when
 from bridle.cli.style import Paint, cut, paint_for, plain, wrapped
 from bridle.cli.user_input import check_text, user_name
 from bridle.errors import AgentError, SessionBusy, SessionError

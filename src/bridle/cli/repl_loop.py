@@ -14,14 +14,14 @@ import click
 
 from bridle import __version__
 from bridle.cli.approver import TerminalApprover
-from bridle.cli.event_loop import END_SIGNALS, on_signals
-from bridle.cli.failure import DONE, INTERRUPTED, complain, explain
+from bridle.cli.exit_codes import DONE, INTERRUPTED, complain, explain
 from bridle.cli.house_here import OwnHouse
 from bridle.cli.lines import Lines
 from bridle.cli.repl_commands import run_command
 from bridle.cli.repl_session import ReplSession
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
+from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.cli.user_input import check_text
 from bridle.errors import AgentError
 from bridle.tui.commands import command_line

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bridle.cli.lazy import Lazy
+from bridle.cli.command_group import LazyGroup
 from bridle.cli.options import turn_options
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _UNFIT = (
 
 @click.group(
     name="serve",
-    cls=Lazy,
+    cls=LazyGroup,
     table=TABLE,
     invoke_without_command=True,
     advice="To serve a folder: bridle serve --workspace DIR",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bridle.cli.lazy import Lazy
+from bridle.cli.command_group import LazyGroup
 from bridle.cli.serve import server_folder
 from bridle.cli.style import paint_for, plain
 from bridle.cli.told import tell, tell_json
@@ -21,7 +21,7 @@ TABLE = {
 _ROLES = ("watch", "answer", "drive", "admin")
 
 
-@click.group(name="token", cls=Lazy, table=TABLE)
+@click.group(name="token", cls=LazyGroup, table=TABLE)
 def command() -> None:
     """Tokens for other people and programs. Their names stand on what they send and answer.
 

@@ -16,13 +16,13 @@ import click
 
 from bridle import __version__
 from bridle.cli.browsing import entrance_file
-from bridle.cli.event_loop import END_SIGNALS, on_signals, run_async
-from bridle.cli.failure import INTERRUPTED, complain
+from bridle.cli.exit_codes import INTERRUPTED, complain
 from bridle.cli.offer import offer_of
 from bridle.cli.opening import FACE, opening
 from bridle.cli.serve import server_folder
 from bridle.cli.serving_log import logged
 from bridle.cli.setup import Setup
+from bridle.cli.signals import END_SIGNALS, on_signals, run_async
 from bridle.cli.style import paint_for
 from bridle.cli.supervising import identity
 from bridle.cli.whereabouts import recorded

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bridle import __version__
-from bridle.cli.failure import complain
+from bridle.cli.exit_codes import complain
 
 _LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 

@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.cli.failure import complain
+from bridle.cli.exit_codes import complain
 from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
 from bridle.cli.style import Paint

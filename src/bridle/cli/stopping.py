@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from bridle.cli.background import at_work, seen_sessions
-from bridle.cli.changing import take
+from bridle.cli.commands.sessions.edit import take
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.supervising import (
     Supervisor,

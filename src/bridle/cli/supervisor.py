@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from bridle.cli.event_loop import run_async
-from bridle.cli.failure import report
+from bridle.cli.exit_codes import report
 from bridle.cli.opening import FACE
 from bridle.cli.options import to_settings
 from bridle.cli.serving import room_of, stopped
 from bridle.cli.serving_log import logged
+from bridle.cli.signals import run_async
 from bridle.cli.supervising import Supervisor, identity
 from bridle.config.loader import load_settings
 

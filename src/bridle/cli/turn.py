@@ -9,10 +9,10 @@ from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Protocol
 
-from bridle.cli import failure
+from bridle.cli import exit_codes as failure
 from bridle.cli.event_lines import StepCounter, usage_line
-from bridle.cli.event_loop import interrupt_on_signals
 from bridle.cli.screen import Screen
+from bridle.cli.signals import interrupt_on_signals
 from bridle.cli.style import wrapped
 from bridle.errors import StoreFailed
 from bridle.events import GrantRevoked, TurnEnded, TurnParked, When

@@ -40,7 +40,7 @@ def read_piped(*, quiet: bool) -> str:
     if poll.poll(_FIRST_BYTE * 1000):
         return read_stdin()
     if not quiet:
-        from bridle.cli.failure import complain
+        from bridle.cli.exit_codes import complain
 
         complain(
             f"nothing came from standard input for {quantity(_FIRST_BYTE, 'second')}, "

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bridle.cli.attaching import known, opened
-from bridle.cli.failure import DONE
+from bridle.cli.exit_codes import DONE
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.house_here_words import plainly
 from bridle.cli.user_input import user_name
@@ -78,14 +78,14 @@ def visit_here(start: str) -> Visit:
 def on_screen(target: str, session: str, flags: dict[str, Any]) -> int:
     """The screen on a session elsewhere; the exit code."""
     from bridle.cli.attaching_held import flags_for, held_elsewhere
-    from bridle.cli.chat import command, curtain_for
+    from bridle.cli.commands.chat import command, curtain_for
 
     held = "" if "://" in target else held_elsewhere(target)
     house = None
     if not held:
         house = visit(target, session, flags) if "://" in target else visit_here(target)
     with curtain_for(None) as curtain:
-        from bridle.cli.chat_screen import run_screen, talk
+        from bridle.cli.full_screen import run_screen, talk
 
         outcome = talk(flags_for(command, held, {})) if house is None else run_screen(lambda: house)
         curtain.lift()

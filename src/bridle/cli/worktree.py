@@ -13,7 +13,7 @@ from threading import Thread
 
 import click
 
-from bridle.cli.failure import complain
+from bridle.cli.exit_codes import complain
 from bridle.errors import AgentError
 from bridle.stores.session_index import ActiveSession, active_sessions
 

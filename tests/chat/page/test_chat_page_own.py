@@ -5,7 +5,7 @@ from click.testing import CliRunner
 from playwright.sync_api import expect
 from rig_chat_page import ChatServed, ChatWindow
 
-from bridle.cli import commands
+from bridle.cli.main import commands
 from web.rig_page import PHONE
 
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'

@@ -135,8 +135,8 @@ def _run(
 def _replay(
     past: "RecordedSession", source: "Path", scratch: "Path", *, unasked: bool, as_json: bool
 ) -> int:
-    from bridle.cli.event_loop import run_async
     from bridle.cli.progress import progress, size_of
+    from bridle.cli.signals import run_async
     from bridle.runtime.replay import copy_folder
 
     target = scratch / "workspace"

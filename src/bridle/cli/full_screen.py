@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bridle.cli.event_loop import END_SIGNALS, on_signals
+from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.tui.app import BridleApp
 from bridle.tui.late import read_all
 
@@ -41,7 +41,7 @@ class Outcome:
         """Say it on the terminal, which is ours no more; the exit code."""
         import click
 
-        from bridle.cli.failure import report
+        from bridle.cli.exit_codes import report
 
         code = self._code
         try:
@@ -124,7 +124,7 @@ def _session_of(app: BridleApp) -> str:
 
 
 def _preface(flags: dict[str, Any]) -> "Preface":
-    from bridle.cli.chat_preface import ChatPreface
+    from bridle.cli.start_checks import ChatPreface
 
     return ChatPreface(flags)
 

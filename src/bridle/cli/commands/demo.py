@@ -7,6 +7,6 @@ import click
 @click.option("--fast", is_flag=True, help="Without the pauses.")
 def command(fast: bool) -> int:
     """Watch a scripted model fix a small project. Needs no key and no network."""
-    from bridle.cli.showing import show
+    from bridle.cli.demo_run import show
 
     return show(fast=fast)

@@ -1,4 +1,4 @@
-"""A group whose commands are known by a name and a line of help, and loaded when asked for."""
+"""A group of commands whose modules are imported when the command is run."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -6,16 +6,18 @@ from typing import Any
 
 import click
 
-Table = Mapping[str, tuple[str, str]]  # name: where it is ("module:attribute"), a line of help
+# command: where it is ("module:attribute", relative to the group's package), a line of help
+Table = Mapping[str, tuple[str, str]]
 
 
-class Lazy(click.Group):
-    """Looks its commands up in a table; nothing of them is imported before one is chosen."""
+class LazyGroup(click.Group):
+    """A group that finds its commands in a table and imports only the one that is run."""
 
     def __init__(
         self,
         *args: Any,
         table: Table,
+        package: str = "bridle.cli",
         advice: str = "",
         usual: tuple[str, Sequence[tuple[str, str]]] = ("", ()),
         **more: Any,
@@ -23,6 +25,7 @@ class Lazy(click.Group):
         super().__init__(*args, **more)
         self._usual = usual  # options that need no command, and a heading for them
         self.table = table
+        self._package = package
         self._advice = advice
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -32,7 +35,7 @@ class Lazy(click.Group):
         if cmd_name not in self.table:
             return None
         module, _, attribute = self.table[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(f"bridle.cli.{module}"), attribute)
+        command: click.Command = getattr(import_module(f".{module}", self._package), attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -47,7 +50,7 @@ class Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            from bridle.cli.failure import unknown_command
+            from bridle.cli.exit_codes import unknown_command
 
             raise click.UsageError(unknown_command(args[0], ctx, self._advice), ctx)
         return super().resolve_command(ctx, args)

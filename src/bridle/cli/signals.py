@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bridle.cli.failure import INTERRUPTED
+from bridle.cli.exit_codes import INTERRUPTED
 from bridle.workspace.text import neutral, one_line
 
 END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # the machine shuts down; the terminal was closed

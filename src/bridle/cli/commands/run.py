@@ -61,8 +61,8 @@ def command(prompt: tuple[str, ...], **flags: Any) -> int:
         from bridle.cli.detaching import detach
 
         return detach(text, flags)
-    from bridle.cli.event_loop import run_async
     from bridle.cli.prompt_run import PromptRun
+    from bridle.cli.signals import run_async
 
     return run_async(PromptRun(text, flags).run())
 

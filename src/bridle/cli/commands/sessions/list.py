@@ -1,7 +1,4 @@
-"""`bridle sessions`: the group, and a list that is there at once.
-
-The list reads the beginnings of files and nothing else; the other commands have their own modules.
-"""
+"""`bridle sessions list`: the newest sessions. Reads the beginnings of files and nothing else."""
 
 import os
 import sys
@@ -10,39 +7,13 @@ from datetime import datetime
 
 import click
 
-from bridle.cli.lazy import Lazy
-from bridle.cli.state import Doing, doing
+from bridle.cli.session_state import Doing, doing
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.config.paths import state_folder_str
 from bridle.stores.session_index import SessionEntry, count_sessions
 from bridle.stores.session_index import list_sessions as glance
 
-TABLE = {
-    "list": ("sessions:list_sessions", "The newest sessions."),
-    "show": ("looking:show", "What happened in a session, as a story."),
-    "search": ("seeking:search", "Where something was said, in all sessions or in some."),
-    "export": ("taking:export", "A session as JSONL or Markdown; or its head, to be kept."),
-    "import": ("taking:import_", "A session from a file that was exported."),
-    "fork": ("taking:fork", "A new session that begins as another did, up to a record."),
-    "rewind": ("changing:rewind", "Take the conversation back; files stay as they are."),
-    "verify": ("looking:verify", "Is the log still what was written?"),
-    "replay": ("replaying:command", "Run it again offline, and see what comes out differently."),
-    "rename": ("changing:rename", "Give a session a title."),
-    "tag": ("changing:tag", "Add tags to a session, or take them away."),
-    "delete": ("taking:delete", "Delete sessions for good."),
-    "stop": ("posting:stop", "Interrupt a session that runs in another process."),
-    "send": ("posting:send", "Send a prompt to a session, wherever it runs."),
-}
-
 _WIDE = 100  # columns from which on a list has room for the model
-
-
-@click.group(name="sessions", cls=Lazy, table=TABLE)
-def command() -> None:
-    """List, show, search, fork, rewind, check and carry away sessions.
-
-    An ID is a session's id, or a beginning of it (or of its last part) that no other has.
-    """
 
 
 @click.command("list")

@@ -27,7 +27,7 @@ def show(as_json: bool) -> None:
     """Every setting: its value and its origin. Keys are masked."""
     from msgspec.structs import replace
 
-    from bridle.cli.failure import complain
+    from bridle.cli.exit_codes import complain
     from bridle.cli.style import cells, paint_for, plain
     from bridle.config.loader import load_settings
 

@@ -50,7 +50,7 @@ class ChatPreface:
 
     def trust(self, shown: Untrusted) -> None:
         """Exactly these bytes. Raise `ConfigError` where they would keep bridle from starting."""
-        from bridle.cli.trust import check_files
+        from bridle.cli.commands.trust import check_files
 
         check_files(shown.files, shown.root)
         Trust(self._state).grant(shown.root, shown.files)

@@ -11,7 +11,7 @@ import click
 def command(as_json: bool, models: bool) -> int:
     """Say what was found on this machine, and which model would be used."""
     from bridle.cli.checkup import examine, known_models, shown
-    from bridle.cli.failure import FAILED
+    from bridle.cli.exit_codes import FAILED
     from bridle.cli.style import paint_for
 
     findings = list(known_models() if models else examine())

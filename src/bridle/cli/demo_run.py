@@ -14,9 +14,9 @@ from pathlib import Path
 from bridle.cli import demo_story
 from bridle.cli.approver import full_text
 from bridle.cli.event_lines import usage_line
-from bridle.cli.event_loop import run_async
-from bridle.cli.failure import DONE, FAILED, complain
+from bridle.cli.exit_codes import DONE, FAILED, complain
 from bridle.cli.screen import Screen
+from bridle.cli.signals import run_async
 from bridle.cli.style import wrapped
 from bridle.cli.turn import Watch
 from bridle.engine.session import Session

@@ -40,9 +40,9 @@ def command(**flags: Any) -> int:
     The editor starts this, and names the folders to work on. Sessions are kept as always:
     `bridle sessions` lists them, and another terminal can answer what is asked.
     """
-    from bridle.cli.event_loop import run_async
-    from bridle.cli.failure import complain
+    from bridle.cli.exit_codes import complain
     from bridle.cli.setup import Setup
+    from bridle.cli.signals import run_async
 
     if sys.stdin is not None and sys.stdin.isatty():
         complain("this is for an editor to start, and waits for one to speak", "Ctrl-D ends it.")
@@ -56,7 +56,7 @@ async def _serve(host: "EditorsHost") -> int:
     import asyncio
     import signal
 
-    from bridle.cli.event_loop import END_SIGNALS, on_signals
+    from bridle.cli.signals import END_SIGNALS, on_signals
     from bridle.distribution import install_hint
     from bridle.errors import MissingExtra
     from bridle.server.pipes import take_pipes

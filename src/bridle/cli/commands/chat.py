@@ -34,8 +34,8 @@ def command(**flags: Any) -> int:
             "Use `bridle repl`, or `bridle run` for one prompt."
         )
     if not is_installed():
-        from bridle.cli.event_loop import run_async
         from bridle.cli.repl_loop import open_repl
+        from bridle.cli.signals import run_async
 
         return run_async(open_repl({**flags, "quiet": False}).run())
     with curtain_for(flags.get("theme")) as curtain:
@@ -43,7 +43,7 @@ def command(**flags: Any) -> int:
         from bridle.tui.lean import import_textual
 
         import_textual()
-        from bridle.cli.chat_screen import talk
+        from bridle.cli.full_screen import talk
 
         outcome = talk(flags)
         curtain.lift()

@@ -59,7 +59,7 @@ def _list(trust: "Trust") -> int:
 
 
 def _grant(trust: "Trust", root: Path, *, yes: bool) -> int:
-    from bridle.cli.failure import FAILED
+    from bridle.cli.exit_codes import FAILED
     from bridle.cli.told import confirm, tell
 
     files = trust.files(root)

@@ -5,23 +5,22 @@ say of options comes from the commands themselves (`scripts/sync-help`). No page
 scrolls, and `bridle help policy | less` is there for who wants one.
 """
 
-import os
 import sys
 from functools import cache
+from pathlib import Path
 
 import click
 
 from bridle.cli.style import paint_for, plain, width_of
 
-_PAGES = os.path.join(os.path.dirname(__file__), "help_pages")  # noqa: PTH118, PTH120 - see test_startup
+_PAGES = Path(__file__).parent.parent / "help_pages"
 WIDEST = 80
 
 
 @cache
 def page_names() -> tuple[str, ...]:
     """Every topic, by name."""
-    found = (name[:-3] for name in os.listdir(_PAGES) if name.endswith(".md"))  # noqa: PTH208
-    return tuple(sorted(found))
+    return tuple(sorted(path.stem for path in _PAGES.glob("*.md")))
 
 
 def title_of(name: str) -> str:
@@ -31,8 +30,7 @@ def title_of(name: str) -> str:
 
 def page(name: str) -> str:
     """A page as it was written."""
-    with open(os.path.join(_PAGES, f"{name}.md"), encoding="utf-8") as file:  # noqa: PTH118, PTH123
-        return file.read()
+    return (_PAGES / f"{name}.md").read_text("utf-8")
 
 
 @click.command()
@@ -53,7 +51,7 @@ def command(topic: tuple[str, ...]) -> None:
 
 def _sorts() -> dict[str, list[tuple[str, str]]]:
     """The pages in two lists: those of commands in the order of the table, and all others."""
-    from bridle.cli import COMMANDS
+    from bridle.cli.main import COMMANDS
 
     pages = page_names()
     known = [name for name in COMMANDS if name in pages]

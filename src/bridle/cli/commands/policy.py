@@ -66,7 +66,7 @@ def explain(text: str | None, as_json: bool, **flags: Any) -> int:
     {"command": …} or {"tool": …, "arguments": …}, with "mode", "rules" and "cwd" if wanted, and
     writes one decision per line. Nothing is run.
     """
-    from bridle.cli.policy_explain import answer_lines, explain_call, json_call
+    from bridle.cli.policy_report import answer_lines, explain_call, json_call
     from bridle.cli.user_input import check_text
     from bridle.config.loader import load_settings
     from bridle.runtime.dry_run import DryRun
@@ -87,7 +87,7 @@ def explain(text: str | None, as_json: bool, **flags: Any) -> int:
 
 
 def _rules(root: Path, flags: dict[str, Any]) -> "tuple[Rule, ...]":
-    from bridle.cli.failure import complain
+    from bridle.cli.exit_codes import complain
     from bridle.config.folder import load_rules
     from bridle.config.policy import read_rules
     from bridle.policy import parse_rule

@@ -159,8 +159,8 @@ def import_(file: BinaryIO, as_json: bool) -> None:
 
     The log is checked on the way; what is damaged in it is said, and the rest is kept.
     """
+    from bridle.cli.commands.sessions.show import report_lines, to_plain
     from bridle.cli.find import session_folder
-    from bridle.cli.looking import report_lines, to_plain
     from bridle.cli.progress import progress
     from bridle.engine.engine import new_id
     from bridle.stores.transfer import import_log

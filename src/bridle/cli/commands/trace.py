@@ -10,8 +10,8 @@ from bridle.cli.style import paint_for, width_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bridle.cli.trace_lines import Lines, Scale
     from bridle.cli.trace_reading import Branch
+    from bridle.cli.trace_tree import Lines, Scale
     from bridle.protocols.store import SessionSummary
     from bridle.stores.reader import SessionFolder
 
@@ -63,8 +63,8 @@ def _tell_json(folder: "SessionFolder", session_id: str, depth: int, turn: int) 
 
 
 def _tell(folder: "SessionFolder", found: "SessionSummary", depth: int, turn: int) -> None:
-    from bridle.cli.trace_lines import Lines
     from bridle.cli.trace_reading import Reading
+    from bridle.cli.trace_tree import Lines
     from bridle.stores.locks import describe_owner
     from bridle.workspace.text import flat
 
@@ -101,7 +101,7 @@ class _Below:
         self, branch: "Branch", level: int, scale: "Scale | None", path: tuple[str, ...]
     ) -> "Iterator[str]":
         """A branch, line by line."""
-        from bridle.cli.trace_lines import Scale
+        from bridle.cli.trace_tree import Scale
 
         scale = scale or Scale(branch.span.start, branch.span.end)
         yield self._lines.row(branch, level, scale)

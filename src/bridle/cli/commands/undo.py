@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bridle.cli.failure import DONE, FAILED, complain
+from bridle.cli.exit_codes import DONE, FAILED, complain
 from bridle.cli.style import Paint, paint_for, plain
 from bridle.cli.told import confirm, tell, tell_json
 from bridle.cli.user_input import user_name
@@ -155,7 +155,7 @@ def _refused(seen: "Outcome") -> int:
 
 def _record(done: "Outcome") -> tuple[str, str] | None:
     """Tell the session's log; where that cannot be, what to tell the person."""
-    from bridle.cli.changing import take
+    from bridle.cli.commands.sessions.edit import take
     from bridle.cli.find import find_session, session_folder
     from bridle.events import Event, TraceEvent, Undone
 

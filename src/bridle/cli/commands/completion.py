@@ -31,7 +31,7 @@ def command(ctx: click.Context, shell: str, asked: bool, words: tuple[str, ...])
         return
     if words:
         raise click.UsageError(f"`bridle completion {shell}` takes no more words")
-    click.echo(Path(__file__).with_name(f"completion.{shell}").read_text("utf-8"), nl=False)
+    click.echo((Path(__file__).parent.parent / f"completion.{shell}").read_text("utf-8"), nl=False)
 
 
 def _answered(root: click.Group, words: list[str]) -> str:
