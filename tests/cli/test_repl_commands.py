@@ -11,7 +11,7 @@ import pytest
 from cli_program import Program
 
 from bridle.cli.repl_commands import ACTIONS
-from bridle.tui.commands import TABLE
+from bridle.presentation.commands import TABLE
 
 WRITE = {"calls": [{"name": "write", "arguments": {"path": "a.txt", "content": "new\n"}}]}
 READ = {"calls": [{"name": "read", "arguments": {"path": "a.txt"}}]}

@@ -9,8 +9,8 @@ from textual import events
 
 from bridle.cli.house_here import OwnHouse
 from bridle.cli.setup import Setup
+from bridle.presentation.blocks import Prompt
 from bridle.tui.app import BridleApp
-from bridle.tui.blocks import Prompt
 from bridle.tui.composer import Composer
 from bridle.tui.history import Drafts
 from rig import run

@@ -30,8 +30,8 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
+from bridle.presentation.blocks import Call, Notice, Prompt, Removed, Reply, Thought, TurnEnd
 from bridle.protocols.store import Record
-from bridle.tui.blocks import Call, Ending, Gone, Notice, Prompt, Said, Thought
 from bridle.tui.blocks_fold import Fold
 from bridle.tui.obeying_screen import last_answer
 from bridle.usage import Usage
@@ -71,15 +71,15 @@ def test_a_turn_is_a_prompt_a_thought_an_answer_and_an_end():
     assert fold.blocks == [
         Prompt("mend it"),
         Thought(["Let me see."], True),
-        Said(["It is mended."], True),
-        Ending("", "7.0 s · 1.5k tokens · $0.14"),
+        Reply(["It is mended."], True),
+        TurnEnd("", "7.0 s · 1.5k tokens · $0.14"),
     ]
     assert (fold.state.busy, fold.state.turn, fold.state.used.cost) == (False, 1, 0.14)
 
 
 def test_an_answer_of_which_no_piece_came_stands_there_once():
     fold = folded(PromptReceived("hi", turn=1), replied(Thinking("Hm."), Text("Hello.")))
-    assert fold.blocks[1:] == [Thought(["Hm."], True), Said(["Hello."], True)]
+    assert fold.blocks[1:] == [Thought(["Hm."], True), Reply(["Hello."], True)]
 
 
 def test_a_call_is_followed_from_the_wish_to_its_one_result():
@@ -242,7 +242,7 @@ def test_what_was_taken_back_is_gone_and_what_holds_stays():
         Rewound(3),
     )
     kinds = [type(one) for one in fold.blocks]
-    assert kinds == [Prompt, Said, Ending, Gone, Gone, Notice, Gone, Gone, Notice]
+    assert kinds == [Prompt, Reply, TurnEnd, Removed, Removed, Notice, Removed, Removed, Notice]
     assert fold.blocks[-1].text == (
         "taken back: “two” and 1 prompt after it; what was done in files and commands stays"
     )
@@ -273,7 +273,7 @@ def test_a_reply_that_broke_off_is_said_to_be_discarded_and_the_next_one_is_anot
         whole,
     )
     kinds = [type(block) for block in fold.blocks]
-    assert kinds == [Prompt, Said, Call, Notice, Said]
+    assert kinds == [Prompt, Reply, Call, Notice, Reply]
     _, half, call, notice, said = fold.blocks
     assert (half.text, said.text, call.is_open) == ("Half a sen", "A whole one.", False)
     assert notice.text == "the reply above broke off and is discarded"
@@ -287,7 +287,7 @@ def test_the_attempts_of_a_request_are_one_row_that_ends_as_they_did():
     fold = folded(PromptReceived("go", turn=1), retry(2), UsageReported(Usage()), retry(3))
     assert fold.blocks[1:] == [Notice("overloaded. Retrying in 12 s, attempt 3…", "↻", "warn")]
     fold.take(Record(5, "", TextDelta("Here")))
-    assert fold.blocks[1:] == [Notice("overloaded. Attempt 3 got through.", "↻"), Said(["Here"])]
+    assert fold.blocks[1:] == [Notice("overloaded. Attempt 3 got through.", "↻"), Reply(["Here"])]
 
 
 def test_attempts_that_came_to_nothing_say_so():
@@ -303,8 +303,8 @@ def test_each_reply_that_broke_off_is_marked_and_is_not_the_last_answer():
         events += [ThinkingDelta("Hm."), TextDelta(half), ReplyDiscarded("cut"), retry(2, "cut")]
     fold = folded(*events, TextDelta("All of it."))
     kinds = [type(block) for block in fold.blocks]
-    assert kinds == [Prompt, *[Thought, Said, Notice, Notice] * 3, Said]
-    halves = [block for block in fold.blocks if isinstance(block, Said | Thought)]
+    assert kinds == [Prompt, *[Thought, Reply, Notice, Notice] * 3, Reply]
+    halves = [block for block in fold.blocks if isinstance(block, Reply | Thought)]
     assert [block.discarded for block in halves] == [True] * 6 + [False]
     whole = fold.blocks[-1]
     fold.take(Record(99, "", ReplyDiscarded("cut")))

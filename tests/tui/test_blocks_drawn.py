@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from bridle.presentation.blocks import Call, Notice, Prompt, Reply, Thought, TurnEnd
 from bridle.tui.block_lines import Painter
 from bridle.tui.block_palette import DARK, LIGHT
-from bridle.tui.blocks import Call, Ending, Notice, Prompt, Said, Thought
 from bridle.tui.markdown import Pieces, code_blocks, pieces_of
 
 HOSTILE = "a\x1b[31mb\x1b]52;c;eHg=\x07c\u202ed\re&#x202e;"
@@ -59,7 +59,7 @@ def test_a_long_prompt_is_folded():
 
 
 def test_markdown_is_drawn_and_html_is_only_shown():
-    said = Said(["# Head\n\nA **bold** `word`, [a link](https://x.example/y) <b>tag</b>.\n"], True)
+    said = Reply(["# Head\n\nA **bold** `word`, [a link](https://x.example/y) <b>tag</b>.\n"], True)
     lines = drawn(said)
     assert lines[0] == "  Head"
     assert " ".join(lines).count("https://x.example/y") == 1
@@ -69,14 +69,14 @@ def test_markdown_is_drawn_and_html_is_only_shown():
 @pytest.mark.parametrize(
     "block",
     [
-        Said([HOSTILE], True),
-        Said([f"```\n{HOSTILE}\n```"], True),
-        Said([f"| {HOSTILE} |\n|---|\n| {HOSTILE} |"], True),
-        Said([f"[{HOSTILE}](https://x/{HOSTILE}) ![{HOSTILE}](x)"], True),
+        Reply([HOSTILE], True),
+        Reply([f"```\n{HOSTILE}\n```"], True),
+        Reply([f"| {HOSTILE} |\n|---|\n| {HOSTILE} |"], True),
+        Reply([f"[{HOSTILE}](https://x/{HOSTILE}) ![{HOSTILE}](x)"], True),
         Thought([HOSTILE], True),
         Prompt(HOSTILE, by=HOSTILE),
         Notice(HOSTILE),
-        Ending(HOSTILE, hint=HOSTILE),
+        TurnEnd(HOSTILE, hint=HOSTILE),
         Call("c", HOSTILE, HOSTILE, "failed", gist=HOSTILE, result=HOSTILE, word=HOSTILE),
         Call("c", "edit", HOSTILE, "done", diff=f"+{HOSTILE}", command=HOSTILE),
         Call("c", "shell", HOSTILE, "running", live=HOSTILE),
@@ -89,7 +89,7 @@ def test_what_a_terminal_would_obey_is_written_out(block, unfolded):
 
 
 @given(
-    st.sampled_from([Said, Thought]),
+    st.sampled_from([Reply, Thought]),
     st.text("ab `*_#-|>\n漢\t👩‍👩‍👧", max_size=200),
     st.integers(20, 90),
     st.booleans(),
@@ -138,7 +138,7 @@ def test_markdown_falls_into_the_same_pieces_however_it_streams(cuts):
 
 
 def test_a_discarded_reply_is_struck_through_and_marked():
-    said = Said(["A **half**\n\n```python\nx = 1\n```"], True, discarded=True)
+    said = Reply(["A **half**\n\n```python\nx = 1\n```"], True, discarded=True)
     for block in (said, Thought(["Hm."], True, discarded=True)):
         lines = Painter(DARK, 60).lines(0, block, unfolded=False)
         assert lines[0][0].text == "✗ "
@@ -161,10 +161,10 @@ def test_lists_stay_whole_and_code_stands_alone():
 
 def test_an_answer_that_grows_is_drawn_as_if_it_had_come_at_once():
     text = TEXT + "é漢\r\n" * 3 + "```py\n" + "x = 1\n" * 100 + "```\n"
-    painter, said = Painter(DARK, 60), Said()
+    painter, said = Painter(DARK, 60), Reply()
     for at in range(0, len(text), 7):
         said.grow(text[at : at + 7])
         painter.lines(0, said, unfolded=False)
     said.over = True
-    whole = Painter(DARK, 60).lines(0, Said([text], True), unfolded=False)
+    whole = Painter(DARK, 60).lines(0, Reply([text], True), unfolded=False)
     assert painter.lines(0, said, unfolded=False) == whole

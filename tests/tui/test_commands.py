@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bridle.tui.commands import (
+from bridle.presentation.commands import (
     TABLE,
     Command,
     command_line,

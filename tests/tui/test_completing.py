@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.tui.commands import TABLE, Command
+from bridle.presentation.commands import TABLE, Command
 from bridle.tui.completing import (
     Wanted,
     argument_choices,

@@ -4,7 +4,7 @@ import pytest
 from textual import events
 from textual.app import App
 
-from bridle.tui.commands import Command
+from bridle.presentation.commands import Command
 from bridle.tui.composer import Composer
 from bridle.tui.composer_lines import Lines
 from bridle.tui.history import Drafts, Prompts

@@ -14,8 +14,8 @@ from bridle.events import (
     ToolCallReady,
 )
 from bridle.messages import ToolCall, ToolOutput
-from bridle.tui.blocks import Call, Notice, Said
-from bridle.tui.labels import gist
+from bridle.presentation.blocks import Call, Notice, Reply
+from bridle.presentation.calls import result_summary
 from tui.test_blocks import folded
 from tui.test_blocks_drawn import drawn
 
@@ -67,12 +67,13 @@ def test_a_finished_list_of_todos_goes_with_the_next_turn():
 def test_a_plan_is_drawn_as_the_markdown_that_it_is():
     plan = ToolCall("c1", "exit_plan_mode", {"plan": "# Fix it\n\n1. **look**"})
     fold = folded(ToolCallReady(plan), ApprovalAsked(plan, "x"))
-    assert [one.text for one in fold.blocks if isinstance(one, Said)] == ["# Fix it\n\n1. **look**"]
+    replies = [one.text for one in fold.blocks if isinstance(one, Reply)]
+    assert replies == ["# Fix it\n\n1. **look**"]
 
 
 def test_a_command_in_the_background_is_said_to_run():
     output = ToolOutput("c1", "[job-1 runs …]", name="shell", data={"job": "job-1"})
-    assert gist(output) == "runs in the background as job-1"
+    assert result_summary(output) == "runs in the background as job-1"
 
 
 def test_a_failed_command_says_its_exit_code_first_whatever_notes_follow_it():
@@ -80,10 +81,10 @@ def test_a_failed_command_says_its_exit_code_first_whatever_notes_follow_it():
     data = {"exit_code": 3, "output": "one\n[2, 3]\n"}
     text = f"one\n[2, 3]\n[exit code 3]\n{kept}"
     failed = ToolOutput("c1", text, is_error=True, name="shell", data=data)
-    assert gist(failed) == "exit code 3 · [2, 3] (2 lines)"
+    assert result_summary(failed) == "exit code 3 · [2, 3] (2 lines)"
     silent = {"exit_code": 3, "output": ""}
     text = f"(no output)\n[exit code 3]\n{kept}"
-    assert gist(ToolOutput("c1", text, is_error=True, name="shell", data=silent)) == (
+    assert result_summary(ToolOutput("c1", text, is_error=True, name="shell", data=silent)) == (
         "exit code 3 · no output"
     )
 
@@ -91,7 +92,7 @@ def test_a_failed_command_says_its_exit_code_first_whatever_notes_follow_it():
 def test_a_note_about_the_sandbox_does_not_hide_why_a_command_failed():
     note = "[commands cannot read .env, because it holds credentials]"
     text = f"[exit code 5]\nFAILED (failures=1)\n[exit code 1]\n{note}"
-    assert gist(ToolOutput("c1", text, is_error=True, name="shell")) == (
+    assert result_summary(ToolOutput("c1", text, is_error=True, name="shell")) == (
         "exit code 1 · FAILED (failures=1) (2 lines)"
     )
 
@@ -123,7 +124,7 @@ def of(command, *lines):
     """The one line on a command that said these lines."""
     data = {"exit_code": 0, "output": "\n".join(lines)}
     text = "\n".join([*lines, "[exit code 0]"])
-    return gist(ToolOutput("c1", text, name="shell", data=data), command)
+    return result_summary(ToolOutput("c1", text, name="shell", data=data), command)
 
 
 @pytest.mark.parametrize(
@@ -159,16 +160,16 @@ def test_of_what_comes_to_an_end_the_last_line_is_shown(command):
 
 def test_a_task_is_summed_up_by_what_its_subagent_said():
     said = "The task is done. (session x)\nWhat it said last follows.\n\nTwo bugs.\nIn a.py."
-    assert gist(ToolOutput("c1", said, name="task")) == "Two bugs."
+    assert result_summary(ToolOutput("c1", said, name="task")) == "Two bugs."
     silent = "The task is done. (session x)\nIt said nothing."
-    assert gist(ToolOutput("c1", silent, name="task")) == "2 lines"
+    assert result_summary(ToolOutput("c1", silent, name="task")) == "2 lines"
 
 
 def test_a_list_of_a_folder_says_how_many_entries_and_the_first_of_them():
     said = "src/\n  a.py  20 B\nREADME.md  1.2 KB\na  b.txt  3 B"
     output = ToolOutput("c1", said, name="list", data={"entries": 4})
-    assert gist(output) == "4 entries: src/, README.md, a  b.txt, …"
+    assert result_summary(output) == "4 entries: src/, README.md, a  b.txt, …"
     found = ToolOutput("c1", "a.py\nb.py\n[… and 900 more]", name="glob", data={"count": 902})
-    assert gist(found) == "902 files: a.py, b.py, …"
+    assert result_summary(found) == "902 files: a.py, b.py, …"
     none = ToolOutput("c1", "No file fits `*.rs`.", name="glob", data={"count": 0})
-    assert gist(none) == "No file fits `*.rs`."
+    assert result_summary(none) == "No file fits `*.rs`."

@@ -1,8 +1,8 @@
 """What a long session takes: answers far above what is looked at are kept small, and come back."""
 
+from bridle.presentation.blocks import WORTH_PACKING, Reply, Thought
 from bridle.tui.block_lines import Painter
 from bridle.tui.block_palette import DARK
-from bridle.tui.blocks import WORTH_PACKING, Said, Thought
 from bridle.tui.conversation_window import MOST, Window
 
 WORDS = "One word after the other, é 漢 \ud800.\n" * 60
@@ -13,21 +13,21 @@ def window_of(blocks):
 
 
 def test_what_is_packed_says_the_same_and_takes_less():
-    said = Said([WORDS[:300], WORDS[300:]], True)
+    said = Reply([WORDS[:300], WORDS[300:]], True)
     said.pack()
     assert said.text == WORDS
     assert (said.pieces, len(said.packed) < len(WORDS) // 4) == ([], True)
 
 
 def test_what_grows_or_is_short_stays_as_it_is():
-    growing, short = Said([WORDS]), Thought(["x" * (WORTH_PACKING - 1)], True)
+    growing, short = Reply([WORDS]), Thought(["x" * (WORTH_PACKING - 1)], True)
     for one in (growing, short):
         one.pack()
     assert (growing.packed, short.packed) == (b"", b"")
 
 
 def test_what_was_packed_can_grow_and_settle_again():
-    said = Said([WORDS], True)
+    said = Reply([WORDS], True)
     said.pack()
     said.grow("more")
     assert said.text == f"{WORDS}more"
@@ -40,7 +40,7 @@ def test_answers_above_what_is_drawn_are_packed_and_come_back_as_they_were():
     blocks, words = [], "word " * 100
     window = window_of(blocks)
     for number in range(2 * MOST):
-        blocks.append(Said([f"Answer {number}.\n\n{words}"], True))
+        blocks.append(Reply([f"Answer {number}.\n\n{words}"], True))
         window.update([len(blocks) - 1])
         window.shrink()
     small = [bool(one.packed) for one in blocks]
@@ -55,7 +55,7 @@ def test_answers_above_what_is_drawn_are_packed_and_come_back_as_they_were():
 def test_what_came_at_once_and_was_never_drawn_is_packed_too():
     blocks = []
     window = window_of(blocks)
-    blocks += [Said([WORDS], True) for _ in range(300)]
+    blocks += [Reply([WORDS], True) for _ in range(300)]
     window.restart(40)
     assert all(one.packed for one in blocks[: window.first])
     assert not any(one.packed for one in blocks[window.first :])
@@ -63,7 +63,7 @@ def test_what_came_at_once_and_was_never_drawn_is_packed_too():
 
 def test_a_session_that_is_opened_again_is_not_packed_before_it_is_shown():
     """Ten thousand records open at once: what was there before stays as it is."""
-    blocks = [Said([WORDS], True) for _ in range(50)]
+    blocks = [Reply([WORDS], True) for _ in range(50)]
     window = window_of(blocks)
     window.fill(40)
     window.restart(40)

@@ -27,10 +27,10 @@ from bridle.events import (
     Undone,
     UnknownEvent,
 )
+from bridle.presentation.blocks import Notice, Prompt
+from bridle.presentation.notices import file_notices, notices_of
 from bridle.protocols.store import Record
-from bridle.tui.blocks import Notice, Prompt
 from bridle.tui.blocks_fold import Fold
-from bridle.tui.labels import files_notices, notices_of
 
 PLAIN = Paint(False)
 TOLD = (
@@ -113,7 +113,7 @@ def test_who_paints_the_sentences_imports_no_textual():
 
 def test_what_undo_does_not_cover_is_told_to_its_number():
     names = tuple(f"big{n}.bin is too large" for n in range(5))
-    told = [one.text for one in files_notices(FilesChanged(1, "c", uncovered=names), is_named=True)]
+    told = [one.text for one in file_notices(FilesChanged(1, "c", uncovered=names), is_named=True)]
     assert told[:3] == [f"undo does not cover it: {one}" for one in names[:3]]
     assert told[3:] == ["undo does not cover 2 more"]
 

@@ -1,6 +1,6 @@
 """Every `/` command on the screen, in a real house with a scripted model (A9, S10)."""
 
-from bridle.tui.commands import TABLE
+from bridle.presentation.commands import TABLE
 from bridle.tui.dialogs import Choose, Confirm, TextPage
 from bridle.tui.obeying import ACTS
 from bridle.tui.picker import Picker

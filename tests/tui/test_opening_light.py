@@ -18,7 +18,7 @@ LATER = (
     "_ssl",
     "tree_sitter",
     "bridle.events",
-    "bridle.tui.blocks",
+    "bridle.presentation.blocks",
     "bridle.tui.completing",
 )
 NEVER = ("textual.command", "textual.widgets._select", "textual.widgets._input", "rich.markdown")

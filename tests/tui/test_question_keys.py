@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from bridle.presentation.approvals import Sheet, approval_lines
 from bridle.protocols.session import Answer
 from bridle.tui.guarding import Guard
 from bridle.tui.question_sheet import columns
-from bridle.tui.question_words import Sheet, question_lines
 from bridle.workspace.text import neutral
 from tui.question_rig import asked, drawn, now, play, press_at, put, screen_text, until
 
@@ -156,7 +156,7 @@ def test_words_that_were_pasted_come_in_as_one_visible_line():
 @given(st.text(max_size=300), st.integers(12, 90))
 def test_lines_fit_and_hold_every_character(text, width):
     sheet = Sheet(width, columns, least=4)
-    lines = question_lines(asked(arguments={"command": f"x{text}"}).asked, sheet)
+    lines = approval_lines(asked(arguments={"command": f"x{text}"}).asked, sheet)
     assert all(cell_len(line.whole) <= width for line in lines)
     barred = "".join(line.text for line in lines if line.mark.startswith("│"))
     whole = "".join(

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bridle.errors import SessionError
-from bridle.tui.blocks import Call, Notice, Prompt, Said
+from bridle.presentation.blocks import Call, Notice, Prompt, Reply
 from rig import run
 from tui.rig import call, own_house
 from tui.screen_rig import app_at, blocks, say, seen, shows, state, until
@@ -323,6 +323,6 @@ def test_said_and_calls_are_in_the_order_of_the_log(tmp_path):
         async with app_at(own_house(tmp_path, *replies)) as pilot:
             await say(pilot, "go")
             kinds = [type(one) for one in blocks(pilot)][:4]
-            assert kinds == [Prompt, Said, Call, Said]
+            assert kinds == [Prompt, Reply, Call, Reply]
 
     run(story())

@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.events import Todo
+from bridle.presentation.amounts import budget_text, cost_text, duration, short_number, token_count
+from bridle.presentation.blocks import Call
 from bridle.tui.bar_words import Facts, cells, short_path
-from bridle.tui.blocks import Call
 from bridle.tui.blocks_state import State
 from bridle.tui.curtain import picture
 from bridle.tui.house import is_same
-from bridle.tui.house_budget import budget_words
-from bridle.tui.labels import cost_of, duration, short_number, tokens
 from bridle.tui.screen_keys import KEYS, help_lines
 from bridle.tui.side_words import meter, rows
 from bridle.usage import ExecutionMetrics, Usage
@@ -88,13 +87,13 @@ def test_a_long_path_is_cut_at_a_folder():
     ],
 )
 def test_a_limit_is_said_as_a_person_would(used, most, words):
-    assert budget_words(used, most) == words
+    assert budget_text(used, most) == words
 
 
 def test_a_cost_that_is_not_known_is_never_nothing():
     used = ExecutionMetrics().plus(Usage(1, 1), None)
-    assert cost_of(used) == "cost unknown"
-    assert cost_of(used.plus(Usage(1, 1), 0.5)) == "$0.50 + unknown"
+    assert cost_text(used) == "cost unknown"
+    assert cost_text(used.plus(Usage(1, 1), 0.5)) == "$0.50 + unknown"
 
 
 def test_counts_times_and_sizes_are_said_as_a_person_would():
@@ -103,7 +102,7 @@ def test_counts_times_and_sizes_are_said_as_a_person_would():
     assert [quantity(1, "retry", "retries"), quantity(0, "retry", "retries")] == [
         *("1 retry", "0 retries"),
     ]
-    assert [tokens(1), tokens(12_400)] == ["1 token", "12.4k tokens"]
+    assert [token_count(1), token_count(12_400)] == ["1 token", "12.4k tokens"]
     assert [duration(0.44), duration(12), duration(200), duration(3900)] == [
         *("0.4 s", "12 s"),
         *("3 min 20 s", "1 h 5 min"),

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bridle.tui.commands import TABLE
+from bridle.presentation.commands import TABLE
 from bridle.tui.screen_keys import KEYS
 
 ROOT = Path(__file__).parent.parent.parent

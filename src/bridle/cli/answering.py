@@ -202,7 +202,7 @@ def _answer(said: str, scope: str | None, word: str, found: Sequence[Open]) -> "
 def _previewed(found: Sequence[Open]) -> str:
     """The rule that would be written, and what it covers. Raise a usage error where none would."""
     from bridle.cli.approver import rule_preview
-    from bridle.tui.question_words import has_rule
+    from bridle.presentation.approvals import has_rule
 
     if len(found) > 1:
         raise click.UsageError("a rule is made of one question\nLeave --all out.")

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bridle.cli.style import Paint, cells, wrapped
 from bridle.events import ApprovalAsked
+from bridle.presentation import approvals
+from bridle.presentation.approvals import Line, Sheet, has_rule, session_grant_text
 from bridle.protocols.session import NO, YES, Answer
-from bridle.tui import question_words
-from bridle.tui.question_words import Line, Sheet, has_rule
-from bridle.workspace.event_text import session_grant_text
 from bridle.workspace.text import flat, neutral
 
 PLAN, ASK_USER = "exit_plan_mode", "ask_user"
@@ -31,8 +30,8 @@ def request_text(
     asked: ApprovalAsked, paint: Paint, width: int = 200, before: str | None = None
 ) -> str:
     """Return a request in full. `before` is what a file holds now that the call would change."""
-    head = f"{paint.yellow('?')} {paint.bold(question_words.head_of(asked.call))}"
-    lines = question_words.question_lines(asked, Sheet(width, cells), before)
+    head = f"{paint.yellow('?')} {paint.bold(approvals.approval_title(asked.call))}"
+    lines = approvals.approval_lines(asked, Sheet(width, cells), before)
     return "\n".join([head, *_painted(lines, paint)])
 
 
@@ -114,19 +113,19 @@ def group_text(
     """Return all of them, numbered. Reasons that they have in common are given once."""
     sheet = Sheet(width, cells)
     reasons = [
-        tuple(_painted(question_words.why(asked, Sheet(10_000, cells)), Paint(False)))
+        tuple(_painted(approvals.reason_part(asked, Sheet(10_000, cells)), Paint(False)))
         for asked in group
     ]
     are_alike = len(set(reasons)) == 1
     lines = [f"{paint.yellow('?')} {paint.bold(f'Allow these {len(group)} calls?')}"]
     if are_alike:
-        lines += _painted(question_words.why(group[0], sheet), paint)
+        lines += _painted(approvals.reason_part(group[0], sheet), paint)
     for number, (asked, before) in enumerate(zip(group, befores, strict=True), 1):
         lines.append(f"  {paint.yellow(f'{number}.')} {paint.bold(flat(asked.call.name))}")
         if not are_alike:
-            lines += _painted(question_words.why(asked, sheet), paint)
-        lines += _painted(question_words.body(asked, sheet, before), paint)
-        lines += _painted(question_words.history(asked, sheet), paint)
+            lines += _painted(approvals.reason_part(asked, sheet), paint)
+        lines += _painted(approvals.call_part(asked, sheet, before), paint)
+        lines += _painted(approvals.history_part(asked, sheet), paint)
     return "\n".join(lines)
 
 

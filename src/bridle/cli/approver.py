@@ -21,9 +21,9 @@ from bridle.cli.user_input import user_name
 from bridle.config.paths import policy_file, state_folder
 from bridle.errors import AgentError, UnknownApproval
 from bridle.events import ApprovalAsked
+from bridle.presentation.approvals import has_rule
 from bridle.protocols.session import NO, Answer, Conversation
 from bridle.stores.reader import SessionFolder
-from bridle.tui.question_words import has_rule
 from bridle.workspace.text import flat, quantity
 from bridle.workspace.workspace import Workspace
 

@@ -1,7 +1,7 @@
 """Events as lines of text for a person: calls, results, answers, notices, usage. Pure.
 
 Everything that a model, a tool or a file said is made harmless here. The sentences of notices are
-those of `tui/labels.py`; here they are painted. Prints nothing, except records as JSON.
+those of `presentation/notices.py`; here they are painted. Prints nothing, except records as JSON.
 """
 
 import sys
@@ -29,12 +29,13 @@ from bridle.events import (
     UnknownEvent,
 )
 from bridle.messages import ToolCall, ToolOutput
+from bridle.presentation import amounts, calls, notices
+from bridle.presentation.approvals import answer_text
+from bridle.presentation.blocks import Notice
+from bridle.presentation.notices import end_text
 from bridle.protocols.codec import encode_data
 from bridle.protocols.store import Record
-from bridle.tui import labels
-from bridle.tui.blocks import Notice
 from bridle.usage import ExecutionMetrics, format_cost
-from bridle.workspace.event_text import answer_text, end_text
 from bridle.workspace.text import flat, quantity, visible_json
 
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
@@ -62,7 +63,7 @@ class StepCounter:
 
 def subject_of(call: ToolCall) -> str:
     """Return what a call is about: its command, path or pattern; else its arguments as JSON."""
-    return flat(labels.subject_of(call))
+    return flat(calls.call_subject(call))
 
 
 def call_line(call: ToolCall, paint: Paint, width: int) -> str:
@@ -82,7 +83,7 @@ def result_lines(
     if output.name == "todo_write" and not output.is_error:
         return []
     mark = paint.red("✗") if output.is_error else paint.green("✓")
-    gist = flat(labels.gist(output, command))
+    gist = flat(calls.result_summary(output, command))
     text = f"{flat(of)}: {gist}" if of else gist
     return [f"  {mark} {paint.dim(cut(text, width - 4))}"]
 
@@ -151,13 +152,13 @@ def notice_lines(
             text = flat(f"{task}{by} (session {event.session_id})")
             return [f"  {paint.cyan('▸')} task {paint.dim(text)}"]
         case Rewound():
-            notices: tuple[Notice, ...] = (labels.taken_back(event, me=me),)
+            found: tuple[Notice, ...] = (notices.rewind_notice(event, me=me),)
         case FilesChanged():
             is_named = tool_of(event.call_id) in _FILE_TOOLS
-            notices = labels.files_notices(event, is_named=is_named)
+            found = notices.file_notices(event, is_named=is_named)
         case _:
-            notices = labels.notices_of(event, me)
-    return [_notice_line(event, notice, paint) for notice in notices]
+            found = notices.notices_of(event, me)
+    return [_notice_line(event, notice, paint) for notice in found]
 
 
 def _notice_line(event: Event, notice: Notice, paint: Paint) -> str:
@@ -176,13 +177,13 @@ def _notice_line(event: Event, notice: Notice, paint: Paint) -> str:
 
 def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
     """Return the line of a trace that the user should see; empty for other traces."""
-    notices = labels.notices_of(event)
-    return _trace_line(notices[0], paint, width) if notices else ""
+    found = notices.notices_of(event)
+    return _trace_line(found[0], paint, width) if found else ""
 
 
 def retry_line(retry: TraceEvent, event: Event, paint: Paint, width: int) -> str:
     """Return what became of the attempt that `retry` announced; `event` came after it."""
-    return _trace_line(labels.retry_outcome(retry, event), paint, width)
+    return _trace_line(notices.retry_outcome(retry, event), paint, width)
 
 
 def _trace_line(notice: Notice, paint: Paint, width: int) -> str:
@@ -202,7 +203,7 @@ def usage_line(metrics: ExecutionMetrics, steps: int = 0) -> str:
         figures.append(f"{metrics.cache_read_tokens:,} cached")
     figures.append(f"{metrics.total_output_tokens:,} out")
     is_unknown = steps and not metrics.invocations  # the agent did not report what replies cost
-    figures.append(format_cost(None) if is_unknown else labels.cost_of(metrics))
+    figures.append(format_cost(None) if is_unknown else amounts.cost_text(metrics))
     return " · ".join(figures)
 
 

@@ -25,10 +25,10 @@ from bridle.config.trust import Trust, command_files
 from bridle.errors import AgentError, SessionBusy, SessionError
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode
+from bridle.presentation.amounts import budget_lines
+from bridle.presentation.commands import Command
 from bridle.protocols.session import Answer
-from bridle.tui.commands import Command
 from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
-from bridle.tui.house_budget import budget_lines
 from bridle.tui.machine import branch_of, sandbox_here
 from bridle.tui.own_commands import own_commands, own_folder
 

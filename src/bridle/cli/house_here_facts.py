@@ -12,10 +12,10 @@ from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
 from bridle.engine.session import Session
 from bridle.errors import SessionError, SessionLocked
+from bridle.presentation.amounts import budget_lines
 from bridle.protocols.session import Conversation
 from bridle.server.inventory import rules_of
 from bridle.tui.house import Named, is_same
-from bridle.tui.house_budget import budget_lines
 
 if TYPE_CHECKING:
     from bridle.server.views import Choices

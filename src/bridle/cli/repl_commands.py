@@ -1,4 +1,4 @@
-"""The REPL's `/` commands. The table of them is `tui/commands.py`.
+"""The REPL's `/` commands. The table of them is `presentation/commands.py`.
 
 A command of the user's own is a prompt.
 """
@@ -21,10 +21,10 @@ from bridle.cli.style import Paint, cut, paint_for, plain, wrapped
 from bridle.cli.user_input import check_text, user_name
 from bridle.errors import AgentError, SessionBusy, SessionError
 from bridle.policy import MODES
+from bridle.presentation.amounts import budget_text
+from bridle.presentation.commands import TABLE, Command, command_of, nearest, split
 from bridle.protocols.session import Answer
-from bridle.tui.commands import TABLE, Command, command_of, nearest, split
 from bridle.tui.house import HOW_RESTORED, Asked, Listed, Named, Undone
-from bridle.tui.house_budget import budget_words
 from bridle.tui.own_commands import prompt_of
 from bridle.workspace.text import flat, neutral, one_line, quantity
 
@@ -233,7 +233,7 @@ async def _budget(repl: ReplSession, rest: str) -> None:
             ) from None
         await repl.house.set_budget(amount)
     for name, used, most in await repl.house.budget():
-        text = flat(budget_words(used, most))
+        text = flat(budget_text(used, most))
         repl.screen.line(f"  {name:22} {repl.screen.paint.dim(text)}")
 
 

@@ -24,7 +24,7 @@ from bridle.cli.setup import Setup
 from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.cli.user_input import check_text
 from bridle.errors import AgentError
-from bridle.tui.commands import command_line
+from bridle.presentation.commands import command_line
 
 _FENCE = '"""'
 _PROMPT = "❯ "

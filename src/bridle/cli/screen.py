@@ -31,9 +31,9 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import ToolCall, ToolOutput
+from bridle.presentation.approvals import answer_text, is_unanswered
+from bridle.presentation.notices import ENDS_RETRY
 from bridle.protocols.store import Record
-from bridle.tui.labels import ENDS_RETRY
-from bridle.workspace.event_text import answer_text, is_unanswered
 from bridle.workspace.text import flat, neutral
 
 

@@ -27,9 +27,9 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, ToolOutput, outcome_of
+from bridle.presentation.approvals import answer_text, is_unanswered
 from bridle.protocols.store import Record, SessionSummary
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.event_text import answer_text, is_unanswered
 from bridle.workspace.text import flat, neutral, quantity
 
 

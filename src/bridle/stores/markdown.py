@@ -17,8 +17,10 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import File, Image, Message, Part, ToolCall, ToolOutput
+from bridle.presentation.approvals import answer_text
+from bridle.presentation.calls import as_json
+from bridle.presentation.notices import end_text
 from bridle.protocols.store import Record, SessionSummary
-from bridle.workspace.event_text import answer_text, as_json, end_text
 from bridle.workspace.text import flat, neutral, size_of
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~&])")

@@ -6,12 +6,12 @@ where the model takes other words. Every word is an answer; `n` leaves the quest
 
 from collections.abc import Sequence
 
+from bridle.presentation.approvals import Line, Sheet
+from bridle.presentation.calls import as_json
 from bridle.protocols.session import Answer
 from bridle.tui.house import Asked
 from bridle.tui.plan_review import markdown_lines
 from bridle.tui.question_views import NEW_LINE, Given, Offer, Outcome, Redrawn, Write
-from bridle.tui.question_words import Line, Sheet
-from bridle.workspace.event_text import as_json
 from bridle.workspace.text import flat
 
 ASK = "ask_user"

@@ -11,9 +11,9 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from bridle.tui.blocks import Call
+from bridle.presentation.blocks import Call
+from bridle.presentation.calls import count_changed_lines
 from bridle.tui.clean import clean, clean_line, spaced
-from bridle.tui.labels import changed_lines
 from bridle.workspace.text import quantity
 
 Line = list[Segment]
@@ -87,7 +87,7 @@ class CallLines:
         if call.state == "running" or call.state == "ready":
             return ""
         if call.diff:
-            added, taken = changed_lines(call.diff)
+            added, taken = count_changed_lines(call.diff)
             return f"+{added} −{taken}"
         if call.state == "refused" and call.word:
             return clean_line(call.word, 300)

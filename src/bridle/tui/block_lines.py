@@ -10,11 +10,21 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
+from bridle.presentation.blocks import (
+    Block,
+    Call,
+    GrowingText,
+    Notice,
+    Prompt,
+    Removed,
+    Reply,
+    Thought,
+    TurnEnd,
+)
 from bridle.tui.block_call import CallLines, cut
 from bridle.tui.block_palette import Palette
 from bridle.tui.block_pen import Pen
 from bridle.tui.block_said import Growth
-from bridle.tui.blocks import Block, Call, Ending, Gone, Growing, Notice, Prompt, Said, Thought
 from bridle.tui.clean import clean, clean_line, spaced
 from bridle.tui.markdown import Piece, pieces_of
 from bridle.workspace.text import quantity
@@ -53,7 +63,7 @@ class Painter:
         """What is shown of that block."""
         if isinstance(block, Prompt):
             return self._prompt(block, unfolded)
-        if isinstance(block, Said | Thought):
+        if isinstance(block, Reply | Thought):
             lines = (
                 self._thought(block, unfolded)
                 if isinstance(block, Thought)
@@ -64,14 +74,14 @@ class Painter:
             return CallLines(self.pen, self.console, self.width).draw(block, unfolded=unfolded)
         if isinstance(block, Notice):
             return self._notice(block)
-        return [] if isinstance(block, Gone) else self._ending(block)
+        return [] if isinstance(block, Removed) else self._ending(block)
 
     def written(self, block: Block) -> list[str]:
         """The lines of the text that a block is drawn from, before they were broken to the width.
 
         Of Markdown these are the lines of an endlessly wide window.
         """
-        if isinstance(block, Said):
+        if isinstance(block, Reply):
             return [line for piece in pieces_of(clean(block.text)) for line in self._source(piece)]
         if isinstance(block, Prompt | Thought):
             return spaced(clean(block.text)).split("\n")
@@ -80,7 +90,7 @@ class Painter:
             return [row for text in texts if text for row in spaced(clean(text)).split("\n")]
         if isinstance(block, Notice):
             return [clean_line(block.text, 2000)]
-        if isinstance(block, Ending):
+        if isinstance(block, TurnEnd):
             return [clean_line(text, 2000) for text in (block.reason, block.hint, block.used)]
         return []
 
@@ -100,7 +110,7 @@ class Painter:
             self.console.push_theme(theme_of(self.pen.palette))
             self._themed = True
 
-    def _grown(self, place: int, block: Growing) -> list[Line]:
+    def _grown(self, place: int, block: GrowingText) -> list[Line]:
         self._set_theme()
         if place not in self._growths:
             width = min(self.width - 2 * MARGIN, _WIDEST)
@@ -162,7 +172,7 @@ class Painter:
         text = self.pen.dim if block.tone == "dim" else self.pen.text
         return self.wrapped(clean_line(block.text, 2000), text, block.mark, tone)
 
-    def _ending(self, block: Ending) -> list[Line]:
+    def _ending(self, block: TurnEnd) -> list[Line]:
         tone = self.pen.tones[block.tone]
         lines: list[Line] = []
         if block.reason:
@@ -188,10 +198,10 @@ def _prompt_tail(block: Prompt) -> str:
 
 def gap_before(before: Block | None, block: Block) -> int:
     """The empty lines between two blocks: calls stand together, the rest has air."""
-    if before is None or isinstance(block, Gone):
+    if before is None or isinstance(block, Removed):
         return 0
     if isinstance(block, Call | Notice) and isinstance(before, Call | Notice | Thought):
         return 0
-    if isinstance(block, Ending) and isinstance(before, Notice):
+    if isinstance(block, TurnEnd) and isinstance(before, Notice):
         return 0
     return 1

@@ -3,8 +3,8 @@
 from rich.console import Console
 from rich.segment import Segment
 
+from bridle.presentation.blocks import GrowingText
 from bridle.tui.block_palette import Palette
-from bridle.tui.blocks import Growing
 from bridle.tui.clean import clean
 from bridle.tui.markdown import Piece, Pieces
 
@@ -28,7 +28,7 @@ class Growth:
         self._lines: list[Line] = []
         self._over = False
 
-    def lines(self, block: Growing) -> list[Line]:
+    def lines(self, block: GrowingText) -> list[Line]:
         """All lines of it, as it is now; those that are settled are the same lists each time."""
         text = block.text
         if len(text) < self._fed or (block.over and not self._over and not _is_plain(text)):

@@ -17,12 +17,12 @@ from bridle.events import (
     ToolResultEvent,
 )
 from bridle.messages import ToolOutput, outcome_of
+from bridle.presentation.approvals import answer_text
+from bridle.presentation.blocks import Call, CallState
+from bridle.presentation.calls import result_diff, result_summary
 from bridle.protocols.store import Record
-from bridle.tui.blocks import Call, CallState
-from bridle.tui.blocks_reply import Reply
+from bridle.tui.blocks_reply import ReplyFold
 from bridle.tui.blocks_state import State
-from bridle.tui.labels import diff_of, gist
-from bridle.workspace.event_text import answer_text
 from bridle.workspace.text import shorten
 
 LIVE = 20_000  # characters of what a running tool said that are kept
@@ -32,7 +32,7 @@ KEPT = 60_000  # ... and of its result
 class Calls:
     """Follows each call to its one result."""
 
-    def __init__(self, state: State, reply: Reply, touch: Callable[[int], None]) -> None:
+    def __init__(self, state: State, reply: ReplyFold, touch: Callable[[int], None]) -> None:
         self._state = state
         self._reply = reply
         self._touch = touch
@@ -110,7 +110,7 @@ class Calls:
         call.state = _state_after(call, output)
         call.result, call.live = shorten(output.text, KEPT), ""
         command = call.command or (call.subject if call.name == "shell" else "")
-        call.gist, call.diff = gist(output, command), diff_of(output)
+        call.gist, call.diff = result_summary(output, command), result_diff(output)
         call.ended = record.timestamp
         self._state.calls.pop(output.call_id, None)
         if call.state in ("done", "failed"):

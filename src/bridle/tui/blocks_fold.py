@@ -28,26 +28,26 @@ from bridle.events import (
     TurnEnded,
     UsageReported,
 )
-from bridle.protocols.store import Record
-from bridle.tui.blocks import Block, Call, Gone, Notice, Prompt, Said, Thought
-from bridle.tui.blocks_calls import Calls
-from bridle.tui.blocks_reply import Reply
-from bridle.tui.blocks_state import State
-from bridle.tui.blocks_turn import ending_of
-from bridle.tui.labels import (
+from bridle.presentation.blocks import Block, Call, Notice, Prompt, Removed, Reply, Thought
+from bridle.presentation.notices import (
     ENDS_RETRY,
-    files_notices,
+    file_notices,
     notices_of,
     retry_outcome,
-    taken_back,
+    rewind_notice,
 )
+from bridle.protocols.store import Record
+from bridle.tui.blocks_calls import Calls
+from bridle.tui.blocks_reply import ReplyFold
+from bridle.tui.blocks_state import State
+from bridle.tui.blocks_turn import ending_of
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import is_cache
 
 _SPEAKING = ("write", "edit", "apply_patch")  # their results say which files they changed
 _SHOWN_AS = {
     "prompt": Prompt,
-    "answer": Said,
+    "answer": Reply,
     "thinking": Thought,
     "call": Call,
     "tool result": Call,
@@ -65,7 +65,7 @@ class Fold:
         self.state = State()
         self.seq = 0
         self._retry: tuple[int, TraceEvent] | None = None  # the row of the attempts, and the last
-        self._reply = Reply(self.add, self.touch)
+        self._reply = ReplyFold(self.add, self.touch)
         self._calls = Calls(self.state, self._reply, self.touch)
         self._acts: dict[type[Event], Callable[[Any, Record], None]] = {
             TextDelta: self._reply.text,
@@ -157,16 +157,16 @@ class Fold:
                 continue
             if isinstance(block, Prompt):
                 prompts.append(block.text)
-            self.blocks[place] = Gone()
+            self.blocks[place] = Removed()
             self.touch(place)
         self.state.take(event)
-        self.tell(taken_back(event, prompts, self.state.me))
+        self.tell(rewind_notice(event, prompts, self.state.me))
 
     def place_of(self, seq: int, kind: str = "") -> int | None:
         """The block that shows a record of that kind of words, or the nearest before it."""
         wanted = _SHOWN_AS.get(kind)
         last = bisect_right(self.seqs, seq) - 1
-        kept = [at for at in range(last, -1, -1) if not isinstance(self.blocks[at], Gone)]
+        kept = [at for at in range(last, -1, -1) if not isinstance(self.blocks[at], Removed)]
         fits = (at for at in kept if wanted is None or isinstance(self.blocks[at], wanted))
         return next(fits, kept[0] if kept else None)
 
@@ -240,7 +240,7 @@ class Fold:
             else:
                 self.state.files[file.path] = "added" if before == "added" else file.how
         told = self._calls.name_of(event.call_id) in _SPEAKING
-        for notice in files_notices(event, is_named=told):
+        for notice in file_notices(event, is_named=told):
             self.tell(notice)
 
     def _ended(self, event: TurnEnded, record: Record) -> None:

@@ -4,29 +4,29 @@ from collections.abc import Callable
 
 from bridle.events import ResponseCompleted, TextDelta, ThinkingDelta
 from bridle.messages import Message, Text, Thinking, ToolCall
+from bridle.presentation.blocks import Block, Call, GrowingText, Reply, Thought
+from bridle.presentation.calls import call_subject, long_command
 from bridle.protocols.store import Record
-from bridle.tui.blocks import Block, Call, Growing, Said, Thought
-from bridle.tui.labels import command_of, subject_of
 
 
-class Reply:
+class ReplyFold:
     """One reply at a time; what it consists of, in the order in which it came."""
 
     def __init__(self, add: Callable[[Block], int], touch: Callable[[int], None]) -> None:
         self._add = add
         self._touch = touch
-        self._open: tuple[int, Growing] | None = None
-        self._said: list[tuple[int, Said]] = []
+        self._open: tuple[int, GrowingText] | None = None
+        self._said: list[tuple[int, Reply]] = []
         self._thought: list[tuple[int, Thought]] = []
         self._calls: dict[str, tuple[int, Call]] = {}  # the newest of each id
 
     def text(self, event: TextDelta, record: Record) -> None:
         """Some more of the answer."""
-        if self._open is None or not isinstance(self._open[1], Said):
+        if self._open is None or not isinstance(self._open[1], Reply):
             if not event.text.strip():
                 return  # models begin with line ends
             self.pause()
-            said = Said()
+            said = Reply()
             self._open = self._add(said), said
             self._said.append((self._open[0], said))
         self._grow(event.text)
@@ -60,12 +60,12 @@ class Reply:
         place, block = self.call(
             call.id, call.name, anew=known is not None and not known[1].is_open
         )
-        block.name, block.subject, block.command = call.name, subject_of(call), command_of(call)
+        block.name, block.subject, block.command = call.name, call_subject(call), long_command(call)
         if block.state == "writing":
             block.state = "ready"
             plan = call.arguments.get("plan")
             if call.name == "exit_plan_mode" and isinstance(plan, str) and plan.strip():
-                self._add(Said([plan], True))  # it is to be read as what it is: Markdown
+                self._add(Reply([plan], True))  # it is to be read as what it is: Markdown
         self._touch(place)
         return place, block
 
@@ -110,7 +110,7 @@ class Reply:
         """A reply of which no piece of text came before."""
         for part in message.parts:
             if isinstance(part, Text) and part.text.strip():
-                self._add(Said([part.text], True))
+                self._add(Reply([part.text], True))
             elif isinstance(part, Thinking) and part.text.strip() and not self._thought:
                 self._add(Thought([part.text], True))
             elif isinstance(part, ToolCall) and not self._is_open(part.id):

@@ -22,7 +22,7 @@ from bridle.events import (
     TurnParked,
     Undone,
 )
-from bridle.tui.blocks import Call
+from bridle.presentation.blocks import Call
 from bridle.usage import ExecutionMetrics
 
 

@@ -3,18 +3,18 @@
 from datetime import datetime
 
 from bridle.events import TurnEnded
-from bridle.tui.blocks import Ending, Tone
+from bridle.presentation.amounts import cost_text, duration, token_count
+from bridle.presentation.blocks import Tone, TurnEnd
+from bridle.presentation.notices import end_text
 from bridle.tui.blocks_state import State
-from bridle.tui.labels import cost_of, duration, tokens
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.event_text import end_text
 from bridle.workspace.text import quantity
 
 _CALM = ("done", "parked")
 _WORDS = {"interrupted": "stopped", "the turn was interrupted": "stopped"}
 
 
-def ending_of(event: TurnEnded, state: State, now: str) -> Ending:
+def ending_of(event: TurnEnded, state: State, now: str) -> TurnEnd:
     """The block for it."""
     reason = _WORDS.get(end_text(event), end_text(event))
     tone: Tone = "bad"
@@ -22,7 +22,7 @@ def ending_of(event: TurnEnded, state: State, now: str) -> Ending:
         tone = "dim"
     elif event.reason == "interrupted":
         tone = "warn"
-    return Ending(
+    return TurnEnd(
         reason, used_words(state.spent, seconds_between(state.began, now)), event.hint, tone
     )
 
@@ -34,8 +34,8 @@ def used_words(used: ExecutionMetrics, seconds: float | None) -> str:
         figures.append(quantity(used.tool_calls, "call"))
     if used.invocations:
         if count := used.tokens or used.total_input_tokens + used.total_output_tokens:
-            figures.append(tokens(count))
-        figures.append(cost_of(used))
+            figures.append(token_count(count))
+        figures.append(cost_text(used))
     return " · ".join(figures)
 
 

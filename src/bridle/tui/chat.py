@@ -35,7 +35,7 @@ from bridle.tui.working import Working
 
 if TYPE_CHECKING:
     from bridle.events import Event
-    from bridle.tui.blocks import Notice
+    from bridle.presentation.blocks import Notice
     from bridle.tui.blocks_fold import Fold
     from bridle.tui.carrying import Carrying
     from bridle.tui.first_run_values import Preface
@@ -306,7 +306,7 @@ class ChatScreen(Commanding, Screen[None]):
 
     def tell(self, text: str, tone: str = "dim", mark: str = "·") -> None:
         """A line to the person, in the conversation."""
-        from bridle.tui.blocks import Notice
+        from bridle.presentation.blocks import Notice
 
         notice = Notice(text, mark, tone)  # type: ignore[arg-type]
         if self.following is None or not self.following.is_live:
@@ -344,7 +344,7 @@ class ChatScreen(Commanding, Screen[None]):
     async def _take(self, text: str, when: Sent) -> None:
         """In the order in which it was typed: a prompt behind `/new` or `/mode` is for what holds
         once that was done."""
-        from bridle.tui.commands import command_line, is_loose
+        from bridle.presentation.commands import command_line, is_loose
 
         line = command_line(text, self.own())
         if line and is_loose(line):

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from bridle.policy import MODES
-from bridle.tui.commands import TABLE, Command, command_of, matching
+from bridle.presentation.commands import TABLE, Command, command_of, matching
 from bridle.tui.finding import fitting
 from bridle.workspace.text import neutral, one_line
 

@@ -22,7 +22,7 @@ from bridle.tui.once import after
 if TYPE_CHECKING:
     from textual.widgets import OptionList
 
-    from bridle.tui.commands import Command
+    from bridle.presentation.commands import Command
     from bridle.tui.completing import Choice, Wanted
     from bridle.tui.completing_list import CompletionList
 

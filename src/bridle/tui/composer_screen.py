@@ -17,7 +17,7 @@ from bridle.tui.screen_acts import Acts
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
-    from bridle.tui.commands import Command
+    from bridle.presentation.commands import Command
     from bridle.tui.dialogs import Dialog
     from bridle.tui.first_run_values import Preface
     from bridle.tui.obeying_screen import ScreenStage
@@ -157,7 +157,7 @@ class Commanding(Acts):
 
 def command_is_new(line: str) -> bool:
     """May the line be a user's own command, or ask which there are?"""
-    from bridle.tui.commands import command_of, split
+    from bridle.presentation.commands import command_of, split
 
     found = command_of(split(line)[0])
     return found is None or found.name == "help"

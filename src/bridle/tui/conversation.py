@@ -178,13 +178,13 @@ class Conversation(ScrollView, can_focus=False):
 
     def action_choose(self, step: int) -> None:
         """To the next block that can be unfolded, above or below."""
-        from bridle.tui.blocks import folds
+        from bridle.presentation.blocks import is_foldable
 
         window = self._window
         last = len(window.blocks)
         place = window.chosen if window.chosen is not None else last
         place += step
-        while 0 <= place < last and not folds(window.blocks[place]):
+        while 0 <= place < last and not is_foldable(window.blocks[place]):
             place += step
         if place < 0:
             return
@@ -220,10 +220,10 @@ class Conversation(ScrollView, can_focus=False):
 
     def toggle(self, place: int) -> None:
         """Unfold a block, or fold it."""
-        from bridle.tui.blocks import Call, folds
+        from bridle.presentation.blocks import Call, is_foldable
 
         window = self._window
-        if not folds(window.blocks[place]):
+        if not is_foldable(window.blocks[place]):
             return
         window.unfolded ^= {place}
         self._draw_again({place})
@@ -254,10 +254,10 @@ class Conversation(ScrollView, can_focus=False):
             self.toggle(place)
 
     def _is_call(self, place: int) -> bool:
-        from bridle.tui.blocks import Call, folds
+        from bridle.presentation.blocks import Call, is_foldable
 
         block = self.fold.blocks[place]
-        return isinstance(block, Call) and folds(block)
+        return isinstance(block, Call) and is_foldable(block)
 
     def go_to(self, place: int) -> None:
         """Choose a block, and see it."""

@@ -10,8 +10,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from bridle.presentation.blocks import Block, GrowingText, Removed, Reply
 from bridle.tui.block_lines import Painter, gap_before
-from bridle.tui.blocks import Block, Gone, Growing, Said
 from bridle.tui.conversation_empty import EDGE, STEP
 from bridle.tui.copying import origins
 
@@ -82,7 +82,7 @@ class Window:
     def _pack(self) -> None:
         """What came since it was opened, and is above what is drawn, is kept small."""
         for place in range(self._packed, self.first):
-            if isinstance(block := self.blocks[place], Growing):
+            if isinstance(block := self.blocks[place], GrowingText):
                 block.pack()
         self._packed = max(self._packed, self.first)
 
@@ -152,7 +152,7 @@ class Window:
 
     def _gap(self, place: int) -> int:
         above = place - 1
-        while above >= 0 and isinstance(self.blocks[above], Gone):
+        while above >= 0 and isinstance(self.blocks[above], Removed):
             above -= 1
         return gap_before(self.blocks[above] if above >= 0 else None, self.blocks[place])
 
@@ -166,7 +166,7 @@ class Window:
 
     def _strips_of(self, place: int, block: Block, lines: list[list[Segment]]) -> list[Strip]:
         """What is settled of an answer that grows is not made again."""
-        if not isinstance(block, Said):
+        if not isinstance(block, Reply):
             return [self._finished(line) for line in lines]
         known, made = self._growing.pop(place, ([], []))
         same = 0

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode
+from bridle.presentation.commands import Command
 from bridle.protocols.session import Answer, Conversation
-from bridle.tui.commands import Command
 
 
 class Listed(Struct, frozen=True, kw_only=True):

@@ -14,11 +14,11 @@ from bridle.client import Client, RemoteSession, SessionLine, SessionWhole, Undo
 from bridle.errors import SessionBusy, SessionError, UnknownSession
 from bridle.events import ApprovalAsked
 from bridle.policy import MODES, Mode
+from bridle.presentation.amounts import budget_lines
+from bridle.presentation.commands import Command
 from bridle.protocols.session import Answer, Conversation
-from bridle.tui.commands import Command
 from bridle.tui.house import HOW_RESTORED, Asked, Found, Listed, Named, Place, Undone
 from bridle.tui.house_asked import asked_of, ending
-from bridle.tui.house_budget import budget_lines
 from bridle.tui.house_listed import listed
 from bridle.tui.house_there_values import back, lines_of_rule, to_named, write_private
 from bridle.tui.own_commands import own_commands, own_folder

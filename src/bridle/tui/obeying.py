@@ -6,7 +6,7 @@ back into the composer: nothing is lost.
 """
 
 from bridle.errors import AgentError, SessionError
-from bridle.tui.commands import Command, command_of, nearest, split
+from bridle.presentation.commands import Command, command_of, nearest, split
 from bridle.tui.obeying_looking import LOOKING
 from bridle.tui.obeying_sessions import SESSIONS
 from bridle.tui.obeying_settings import SETTINGS

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from bridle.errors import SessionError
-from bridle.tui.commands import TABLE, Command, command_of
+from bridle.presentation.amounts import cost_text
+from bridle.presentation.commands import TABLE, Command, command_of
 from bridle.tui.dialogs import TextPage
 from bridle.tui.house import Named
-from bridle.tui.labels import cost_of
 from bridle.tui.obeying_stage import Act, Stage
 from bridle.tui.screen_keys import help_lines
 from bridle.workspace.text import one_line
@@ -86,7 +86,7 @@ async def _cost(stage: Stage, rest: str) -> None:
         ("  read from a cache", f"{used.cache_read_tokens:,}"),
         ("  written to a cache", f"{used.cache_write_tokens:,}"),
         ("tokens out", f"{used.total_output_tokens:,}"),
-        ("cost", cost_of(used).removeprefix("cost ")),
+        ("cost", cost_text(used).removeprefix("cost ")),
     ]
     await stage.ask(
         TextPage("What this session has used", [(f"{n:22} {v:>12}", "") for n, v in rows])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from textual.app import SuspendNotSupported
 
 from bridle.errors import SessionError
-from bridle.tui.blocks import Block, Call, Prompt, Said, Thought
-from bridle.tui.commands import Command
+from bridle.presentation.blocks import Block, Call, Prompt, Reply, Thought
+from bridle.presentation.commands import Command
 from bridle.tui.copying import code_blocks
 from bridle.tui.copying_screen import copy
 from bridle.tui.dialogs import Choose, Dialog, Item
@@ -168,7 +168,7 @@ def last_answer(blocks: Sequence[Block]) -> str:
         (
             one.text
             for one in reversed(blocks)
-            if isinstance(one, Said) and one.text and not one.discarded
+            if isinstance(one, Reply) and one.text and not one.discarded
         ),
         "",
     )
@@ -177,7 +177,7 @@ def last_answer(blocks: Sequence[Block]) -> str:
 def last_code(blocks: Sequence[Block]) -> str:
     """The last block of code that the model wrote, in whichever answer."""
     for one in reversed(blocks):
-        if isinstance(one, Said) and not one.discarded and (found := code_blocks(one.text)):
+        if isinstance(one, Reply) and not one.discarded and (found := code_blocks(one.text)):
             return found[-1][1]
     return ""
 
@@ -195,7 +195,7 @@ def _places(blocks: Sequence[Block], words: str) -> Iterator[Item]:
 
 
 def _text(block: Block) -> str:
-    if isinstance(block, Prompt | Said | Thought):
+    if isinstance(block, Prompt | Reply | Thought):
         return block.text
     return f"{block.subject}\n{block.result}" if isinstance(block, Call) else ""
 

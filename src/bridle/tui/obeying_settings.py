@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 
 from bridle.errors import SessionError
 from bridle.policy import MODES, Mode
+from bridle.presentation.amounts import budget_text
 from bridle.tui.dialogs import Choose, Confirm, Item, TextPage
 from bridle.tui.first_theme import CHOICES as THEMES
 from bridle.tui.house import Named
-from bridle.tui.house_budget import budget_words
 from bridle.tui.obeying_stage import Act, Stage
 from bridle.tui.themes import MEANINGS, config_place, save_choice
 from bridle.usage import format_cost
@@ -81,7 +81,7 @@ async def _budget(stage: Stage, rest: str) -> None:
     if rest:
         await house.set_budget(_money(rest))
     rows = [
-        (f"{name:22} {budget_words(used, most)}", "") for name, used, most in await house.budget()
+        (f"{name:22} {budget_text(used, most)}", "") for name, used, most in await house.budget()
     ]
     if rest:
         stage.tell(

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, Protocol, TypeVar
 
-from bridle.tui.commands import Command
+from bridle.presentation.commands import Command
 from bridle.tui.dialogs import Dialog
 from bridle.tui.house import House
 

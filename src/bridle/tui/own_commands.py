@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bridle.config.paths import policy_file
-from bridle.tui.commands import Command, command_of
+from bridle.presentation.commands import Command, command_of
 from bridle.workspace.fs import READ
 from bridle.workspace.text import one_line
 

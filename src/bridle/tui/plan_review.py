@@ -8,11 +8,11 @@ plan mode; what comes then is asked about, or, if the person says so, edits run.
 import re
 from collections.abc import Iterator, Sequence
 
+from bridle.presentation.approvals import Line, Sheet
+from bridle.presentation.calls import as_json
 from bridle.protocols.session import Answer
 from bridle.tui.house import Asked
 from bridle.tui.question_views import Given, Offer, Outcome, Write
-from bridle.tui.question_words import Line, Sheet
-from bridle.workspace.event_text import as_json
 from bridle.workspace.text import neutral
 
 PLAN = "exit_plan_mode"

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from bridle.tui.question_words import Line, Sheet
+from bridle.presentation.approvals import Line, Sheet
 
 Written = Callable[[Sheet], Sequence[Line]]
 _KINDS = ("note", "label", "head", "plain", "command", "bar", "chosen", "heading", "code")

@@ -10,11 +10,10 @@ from typing import NamedTuple, Protocol
 
 from bridle.events import ApprovalAsked
 from bridle.policy import CLASSES, Mode
+from bridle.presentation import approvals as words
+from bridle.presentation.approvals import Line, Sheet, session_grant_text
 from bridle.protocols.session import Answer
-from bridle.tui import question_words as words
 from bridle.tui.house import Asked
-from bridle.tui.question_words import Line, Sheet
-from bridle.workspace.event_text import session_grant_text
 from bridle.workspace.text import one_line
 
 _WHY = "why not, or what to do instead"
@@ -94,7 +93,7 @@ class OneView:
         self.kin = tuple(kin)
         self._held = held
         self.covers = (asked,)
-        self.head = words.head_of(asked.asked.call)
+        self.head = words.approval_title(asked.asked.call)
 
     @property
     def offers(self) -> Sequence[Offer]:
@@ -112,7 +111,7 @@ class OneView:
     def lines(self, sheet: Sheet) -> list[Line]:
         """The whole question."""
         asked = self._asked
-        return words.question_lines(asked.asked, sheet, self._held(asked), asked.diff)
+        return words.approval_lines(asked.asked, sheet, self._held(asked), asked.diff)
 
     def press(self, key: str) -> Outcome | None:
         """What that key means here; nothing, where it is not offered."""
@@ -158,16 +157,16 @@ class GroupView:
         return list(self._lines(sheet))
 
     def _lines(self, sheet: Sheet) -> Iterator[Line]:
-        reasons = {tuple(words.why(one.asked, Sheet(10_000))) for one in self.covers}
+        reasons = {tuple(words.reason_part(one.asked, Sheet(10_000))) for one in self.covers}
         if alike := len(reasons) == 1:
-            yield from words.why(self.covers[0].asked, sheet)
+            yield from words.reason_part(self.covers[0].asked, sheet)
         for number, one in enumerate(self.covers, 1):
             asked = one.asked
             yield Line("head", f"{number}. {one_line(asked.call.name, 60)}")
             if not alike:
-                yield from words.why(asked, sheet)
-            yield from words.changed(asked, sheet, self._held(one), one.diff)
-            yield from words.history(asked, sheet)
+                yield from words.reason_part(asked, sheet)
+            yield from words.change_part(asked, sheet, self._held(one), one.diff)
+            yield from words.history_part(asked, sheet)
 
     def press(self, key: str) -> Outcome | None:
         """What that key means here."""

@@ -17,13 +17,13 @@ from textual.containers import Vertical
 from bridle.errors import AgentError, ConfigError
 from bridle.events import ApprovalAnswered, ApprovalAsked, Event, ModeChanged, TurnEnded, TurnParked
 from bridle.policy import Mode
+from bridle.presentation.approvals import answer_text
 from bridle.tui.house import Asked, House
 from bridle.tui.notifying import calling
 from bridle.tui.questions import QuestionPanel
 from bridle.tui.title import Title
 from bridle.tui.tray import Tray, TrayPage, deliver
 from bridle.workspace import change
-from bridle.workspace.event_text import answer_text
 from bridle.workspace.text import one_line
 
 _EXPIRED = "nobody answered in time, which counts as a no"

@@ -188,11 +188,11 @@ class Acts(_Base):
         self.run_worker(self._copy_answer(), group="copying", exclusive=True)
 
     async def _copy_answer(self) -> None:
-        from bridle.tui.blocks import Said
+        from bridle.presentation.blocks import Reply
         from bridle.tui.copying_screen import copy_piece
 
         blocks = self.conversation.fold.blocks
-        said = [one.text for one in blocks if isinstance(one, Said) and not one.discarded]
+        said = [one.text for one in blocks if isinstance(one, Reply) and not one.discarded]
         if words := await copy_piece(self.app, said[-1] if said else ""):
             self.bar.say(words)
 
@@ -220,7 +220,7 @@ class Acts(_Base):
 
     def action_thoughts(self) -> None:
         """All thoughts, whole or as one line each."""
-        from bridle.tui.blocks import Thought
+        from bridle.presentation.blocks import Thought
 
         self._thoughts_open = not self._thoughts_open
         blocks = self.conversation.fold.blocks

@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
+from bridle.presentation.amounts import cost_text, short_number, token_count
 from bridle.tui.blocks_state import State
 from bridle.tui.clean import clean_line
-from bridle.tui.labels import cost_of, short_number, tokens
 from bridle.workspace.text import quantity
 
 _MARKS = {"pending": ("○", "dim"), "in_progress": ("◐", "accent"), "completed": ("✓", "good")}
@@ -42,12 +42,12 @@ def _meters(state: State, window: int, width: int) -> list[Row]:
         share = min(1.0, used / window)
         tone = "bad" if share > 0.9 else "warn" if share > 0.7 else "accent"
         said.append(Row(meter(share, max(4, width)), tone))
-        said.append(Row(f"{short_number(used)} of {tokens(window)}"))
+        said.append(Row(f"{short_number(used)} of {token_count(window)}"))
     elif used:
-        said.append(Row(tokens(used)))
+        said.append(Row(token_count(used)))
     else:
         said.append(Row("not known" if state.used.invocations else "empty"))
-    cost = cost_of(state.used).removeprefix("cost ") if state.used.invocations else "nothing yet"
+    cost = cost_text(state.used).removeprefix("cost ") if state.used.invocations else "nothing yet"
     return [*said, Row(""), Row("cost", "dim"), Row(cost)]
 
 

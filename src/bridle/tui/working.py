@@ -67,7 +67,7 @@ class Working(Widget):
         """What is said, each with its tone."""
         said: list[tuple[str, str]] = []
         if self._word:
-            from bridle.tui.labels import duration
+            from bridle.presentation.amounts import duration
 
             passed = duration(int(monotonic() - self._since)).replace(".0", "")
             said.append((f"{_FRAMES[self._frame]} {self._word} · {passed} · Esc to stop", "accent"))

@@ -8,5 +8,5 @@
   the script that runs above a command.
 - `protected_files`, which no command may change, and `permission_files`, which need a permission.
 - `process`: child processes. `undo`: what turns change, and how it is undone.
-- `text`, `event_text` and `change`: text that is safe to show. `regex_safety`: bounded searches.
+- `text` and `change`: text that is safe to show. `regex_safety`: bounded searches.
 """

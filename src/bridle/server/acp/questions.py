@@ -17,10 +17,10 @@ from bridle.agents.acp.updates import to_wire
 from bridle.engine.session import Session
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked
+from bridle.presentation.approvals import NETWORK_NOTE, session_grant_text
 from bridle.protocols.session import NO, YES, Answer
 from bridle.server.acp.peer import Peer
 from bridle.server.acp.words import fenced, text_block
-from bridle.workspace.event_text import NETWORK, session_grant_text
 from bridle.workspace.text import neutral, one_line
 
 log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ def question_of(
 def _why(asked: ApprovalAsked, *, whole: bool) -> list[schema.ContentToolCallContent]:
     said = [] if whole else [fenced(json.dumps(asked.call.arguments, indent=1, default=str))]
     said += [neutral(asked.reason)] if asked.reason else []
-    said += [NETWORK] if asked.network else []
+    said += [NETWORK_NOTE] if asked.network else []
     return [schema.ContentToolCallContent(type="content", content=text_block(one)) for one in said]
 
 

@@ -33,9 +33,9 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, ToolCall
+from bridle.presentation.approvals import NETWORK_NOTE
 from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics, Usage
-from bridle.workspace.event_text import NETWORK
 
 VERSION = "1.0"  # of the protocol
 Events = list[core.BaseEvent]
@@ -243,7 +243,7 @@ ANSWER: dict[str, Any] = {
 def interrupt(name: str, asked: ApprovalAsked) -> core.Interrupt:
     """A question that the run waits for; `name` is how its answer names it."""
     about = asked.call.arguments.get("question") or asked.reason or f"May {asked.call.name} run?"
-    about = f"{about}; {NETWORK}" if asked.network else about
+    about = f"{about}; {NETWORK_NOTE}" if asked.network else about
     return core.Interrupt(
         id=name,
         reason="approval",

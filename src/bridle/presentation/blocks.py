@@ -24,7 +24,7 @@ class Prompt(Struct):
     steers: bool = False
 
 
-class Growing(Struct):
+class GrowingText(Struct):
     """Words that come in pieces. `discarded`: the reply broke off, and none of it counts."""
 
     pieces: list[str] = field(default_factory=list)
@@ -58,11 +58,11 @@ class Growing(Struct):
             self.pieces = []
 
 
-class Said(Growing):
+class Reply(GrowingText):
     """The model's answer, in markdown."""
 
 
-class Thought(Growing):
+class Thought(GrowingText):
     """What the model thought."""
 
 
@@ -101,7 +101,7 @@ class Notice(Struct):
     tone: Tone = "dim"
 
 
-class Ending(Struct):
+class TurnEnd(Struct):
     """A turn is over. `reason` is empty where it came to its end; `used` says what it took."""
 
     reason: str = ""
@@ -110,14 +110,14 @@ class Ending(Struct):
     tone: Tone = "dim"
 
 
-class Gone(Struct):
+class Removed(Struct):
     """The place of something that was taken back: the log has it, the screen no more."""
 
 
-Block = Prompt | Said | Thought | Call | Notice | Ending | Gone
+Block = Prompt | Reply | Thought | Call | Notice | TurnEnd | Removed
 
 
-def folds(block: Block) -> bool:
+def is_foldable(block: Block) -> bool:
     """Is there more of it than is shown at first?"""
     if isinstance(block, Thought):
         return True

@@ -8,16 +8,19 @@ question's own. The screen and the plain terminal both paint these lines; neithe
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from bridle.events import ApprovalAsked
+from bridle.events import ApprovalAnswered, ApprovalAsked
 from bridle.messages import ToolCall
+from bridle.policy import CLASSES
+from bridle.presentation.calls import as_json
 from bridle.workspace.change import change_lines, prefix_lines
-from bridle.workspace.event_text import NETWORK, as_json
 from bridle.workspace.text import flat, neutral, one_line
 
 Columns = Callable[[str], int]  # how many columns a character takes
 _DIFF = {"+": "plus", "-": "minus", "@": "hunk"}
 _CHANGING = ("edit", "write")  # tools that change the file they name
 _READING = ("list", "read")  # ... and that read it
+_AUTOMATIC = ("nobody", "expiry")  # who answers a request that no person has answered
+NETWORK_NOTE = "if you allow it, this command gets the network; its sandbox has none otherwise"
 _PILED = 4  # characters a column: marks that pile up on one letter take no room
 
 
@@ -90,7 +93,7 @@ class Sheet(NamedTuple):
             yield Line("note", f"↪ {more}")
 
 
-def head_of(call: ToolCall) -> str:
+def approval_title(call: ToolCall) -> str:
     """What is asked, in one line: `Run this command?`, `Allow edit to basket.py?`.
 
     The path of a call that only reads stands there, too: `Allow read of .env?`.
@@ -103,30 +106,32 @@ def head_of(call: ToolCall) -> str:
     return f"Allow {one_line(name, 60)}{what}?"
 
 
-def question_lines(
+def approval_lines(
     asked: ApprovalAsked, sheet: Sheet, before: str | None = None, diff: str = ""
 ) -> list[Line]:
     """The whole question without its head. `before` is what the file holds now, where known.
 
     `diff` is the change as a server worked it out: it is shown besides what was asked for.
     """
-    lines = [*why(asked, sheet), *changed(asked, sheet, before, diff)]
-    for part in (history, rule):
+    lines = [*reason_part(asked, sheet), *change_part(asked, sheet, before, diff)]
+    for part in (history_part, rule_part):
         lines += part(asked, sheet)
     return lines
 
 
-def changed(asked: ApprovalAsked, sheet: Sheet, before: str | None, diff: str) -> Iterator[Line]:
+def change_part(
+    asked: ApprovalAsked, sheet: Sheet, before: str | None, diff: str
+) -> Iterator[Line]:
     """What would happen; where only a server can work that out, its account of it stands first."""
     if diff and before is None:
         yield Line("label", "the change, as the server sees it:")
         for line in diff.removesuffix("\n").split("\n"):
             yield from sheet.barred(line, _DIFF.get(line[:1], "plain"))
         yield Line("label", "as it was asked for:")
-    yield from body(asked, sheet, before)
+    yield from call_part(asked, sheet, before)
 
 
-def why(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
+def reason_part(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
     """Why it asks, by which rule, and where it would run."""
     by = f" ({asked.rule})" if asked.rule else ""
     yield from sheet.noted("why: ", (asked.reason or "it always asks") + by)
@@ -135,19 +140,19 @@ def why(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
     if asked.sandbox == "none":
         yield from sheet.noted("", "it would run without a sandbox")
     if asked.network:
-        yield from sheet.noted("", NETWORK)
+        yield from sheet.noted("", NETWORK_NOTE)
 
 
-def body(asked: ApprovalAsked, sheet: Sheet, before: str | None) -> Iterator[Line]:
+def call_part(asked: ApprovalAsked, sheet: Sheet, before: str | None) -> Iterator[Line]:
     """The call itself, then what it was understood to do."""
     call = asked.call
     for line in _call(call, before):
         kind = "command" if call.name == "shell" else _DIFF.get(line[:1], "plain")
         yield from sheet.barred(line, kind)
-    yield from effects(asked, sheet)
+    yield from effect_part(asked, sheet)
 
 
-def effects(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
+def effect_part(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
     """What was found that it would do: commands, files, hosts."""
     arguments = asked.call.arguments
     said = arguments.get("command")  # as a whole it stands there already
@@ -165,14 +170,14 @@ def effects(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
         yield from sheet.noted(f"{label} ", ", ".join(asked.hosts))
 
 
-def history(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
+def history_part(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
     """How often the like was allowed."""
     if asked.times:
         times = "once" if asked.times == 1 else f"{asked.times} times"
         yield from sheet.noted("", f"asked before in this session, and allowed {times}")
 
 
-def rule(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
+def rule_part(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
     """The rule that could be made of a yes."""
     if has_rule(asked):
         yield from sheet.noted("rule: ", f"{asked.proposal}, in this folder")
@@ -193,3 +198,27 @@ def _call(call: ToolCall, before: str | None) -> Iterator[str]:
         yield from lines
     if arguments:
         yield as_json(arguments)
+
+
+def answer_text(answer: ApprovalAnswered, me: str = "me") -> str:
+    """Return the answer, and who gave it, unless that is `me`, the reader."""
+    if is_unanswered(answer):
+        return flat(f"not run: {answer.word or 'nobody answered'}")
+    verdict = "allowed" if answer.allowed else "refused"
+    by = "" if answer.by in ("me", "approver", me) else f" by {answer.by}"
+    until = {"session": ", for the session", "rule": f", by the rule {answer.rule}"}
+    word = f": {answer.word}" if answer.word else ""
+    return flat(f"{verdict}{by}{until.get(answer.scope, '')}{word}")
+
+
+def session_grant_text(asked: ApprovalAsked) -> str:
+    """Return what an approval for the session allows."""
+    if not asked.covers:
+        return "allow for this session"
+    what = CLASSES.get(asked.covers, flat(asked.covers))
+    return f"allow {what} in this folder for this session"
+
+
+def is_unanswered(answer: ApprovalAnswered) -> bool:
+    """Was it refused because no person answered, or not in time?"""
+    return not answer.allowed and answer.by in _AUTOMATIC
