@@ -28,13 +28,13 @@ from bridle.server.guard import Names
 from bridle.server.hosting import bound
 from bridle.server.limits import Limits
 from bridle.server.metrics import resident
-from bridle.server.opening import Engines, Wanted
 from bridle.server.room import Room
 from bridle.server.serving import Serving
-from bridle.server.sessions import Sessions
 from bridle.server.signing_in import Door
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
+from bridle.service.engine_pool import EnginePool, EngineSpec
+from bridle.service.local_service import LocalService
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder
 from bridle.workspace.workspace import Workspace
@@ -62,12 +62,14 @@ def room_of(state: Path, workspace: Path) -> Room:
     """All that a server works with."""
     state.mkdir(parents=True, exist_ok=True)
 
-    def opening(wanted: Wanted, session_id: str) -> Engine:
+    def opening(wanted: EngineSpec, session_id: str) -> Engine:
         store = JsonlStore(state)
         place = Workspace(wanted.workspace)
         return Engine(EngineConfig(Endless(), {}, store, place, on_ask="wait", face="server"))
 
-    sessions = Sessions(SessionFolder(state), Engines(opening), (str(workspace),), rest=600.0)
+    sessions = LocalService(
+        SessionFolder(state), EnginePool(opening), (str(workspace),), rest=600.0
+    )
     door = Door(Tokens(state / "server"))
     limits = Limits(rate=0, sessions=4_000)
     return Room(sessions, Streams(sessions, most=limits.streams, each=limits.streams), door, limits)

@@ -8,13 +8,13 @@ from bridle.client import Client
 from bridle.server.app import Application
 from bridle.server.guard import Names
 from bridle.server.hosting import bound, bound_unix
-from bridle.server.opening import Engines
 from bridle.server.room import Room
 from bridle.server.serving import Serving
-from bridle.server.sessions import Sessions
 from bridle.server.signing_in import Door
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
+from bridle.service.engine_pool import EnginePool
+from bridle.service.local_service import LocalService
 from bridle.stores.reader import SessionFolder
 from rig import free_port
 
@@ -47,8 +47,8 @@ class Place:
     async def up(self, *tools):
         """The server, running."""
         tools = (write_note, *tools)
-        engines = Engines(opening(self.replies, *tools, folder=self.folder, face="server"))
-        sessions = Sessions(SessionFolder(self.folder), engines, (str(self.workspace),))
+        engines = EnginePool(opening(self.replies, *tools, folder=self.folder, face="server"))
+        sessions = LocalService(SessionFolder(self.folder), engines, (str(self.workspace),))
         room = Room(sessions, Streams(sessions), self.door, LIMITS)
         listening = bound_unix(self.socket) if self.socket else bound("127.0.0.1", self.port)
         names = Names(None) if self.socket else Names(self.port, "127.0.0.1")

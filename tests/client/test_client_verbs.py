@@ -10,8 +10,8 @@ from client_rig import NOTE, Place, asked, place
 from bridle import errors
 from bridle.client import Client, values
 from bridle.engine.history import fold
+from bridle.protocols import session_values as views
 from bridle.protocols.session import Answer
-from bridle.server import views
 from bridle.stores.reader import SessionFolder
 from rig import run
 

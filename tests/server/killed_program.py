@@ -9,11 +9,11 @@ import json
 import sys
 
 from bridle.policy import ToolPolicy
+from bridle.protocols.session_values import Chat, NewSession
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
-from bridle.server.opening import Engines
-from bridle.server.sessions import Sessions
-from bridle.server.views import Chat, NewSession
+from bridle.service.engine_pool import EnginePool
+from bridle.service.local_service import LocalService
 from bridle.stores.reader import SessionFolder
 
 
@@ -50,7 +50,7 @@ async def main(state, work, replies):
             face="server",
         )
 
-    sessions = Sessions(SessionFolder(state), Engines(opening), (work,))
+    sessions = LocalService(SessionFolder(state), EnginePool(opening), (work,))
     await sessions.start()
     say("begun")
     while line := await asyncio.to_thread(sys.stdin.readline):

@@ -15,13 +15,13 @@ from bridle.server.app import Application
 from bridle.server.guard import Names
 from bridle.server.hosting import bound, bound_unix
 from bridle.server.limits import Limits
-from bridle.server.opening import Engines
 from bridle.server.room import Room
 from bridle.server.serving import Serving
-from bridle.server.sessions import Sessions
 from bridle.server.signing_in import Door
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
+from bridle.service.engine_pool import EnginePool
+from bridle.service.local_service import LocalService
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder
 from bridle.tools.function import as_tool
@@ -148,14 +148,14 @@ def opening(replies, *tools, **parts):
 
 
 def room_of(tmp_path, replies, tools, limits, parts):
-    """Sessions over that folder, their streams, and the tokens beside them."""
+    """LocalService over that folder, their streams, and the tokens beside them."""
     folder, workspace = tmp_path / "sessions", tmp_path / "workspace"
     for one in (folder, workspace):
         one.mkdir(exist_ok=True)
     replies = replies if callable(replies) else list(replies)
     offer = parts.pop("offer", None)
-    engines = Engines(opening(replies, *tools, folder=folder, face="server", **parts))
-    sessions = Sessions(SessionFolder(folder), engines, (str(workspace),), offer=offer)
+    engines = EnginePool(opening(replies, *tools, folder=folder, face="server", **parts))
+    sessions = LocalService(SessionFolder(folder), engines, (str(workspace),), offer=offer)
     streams = Streams(sessions, most=limits.streams)
     return Room(sessions, streams, Door(Tokens(tmp_path / "server")), limits)
 

@@ -1,4 +1,4 @@
-"""Sessions of a server without HTTP: real engines with scripted models, real files."""
+"""LocalService of a server without HTTP: real engines with scripted models, real files."""
 
 import asyncio
 import os
@@ -8,10 +8,10 @@ from bridle.engine.engine import Engine
 from bridle.engine.engine_config import EngineConfig
 from bridle.events import ApprovalAsked, TurnEnded
 from bridle.policy import ToolPolicy
+from bridle.protocols.session_values import ApprovalAnswer, Chat, NewSession
 from bridle.providers.scripted import Scripted
-from bridle.server.opening import Engines
-from bridle.server.sessions import Sessions
-from bridle.server.views import ApprovalAnswer, Chat, NewSession
+from bridle.service.engine_pool import EnginePool
+from bridle.service.local_service import LocalService
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder
 from bridle.tools.function import as_tool
@@ -67,12 +67,12 @@ def opening(state, replies, *tools, store=None, made=None, **parts):
 
 @asynccontextmanager
 async def serving(place, replies, *tools, rest=60.0, wait=3.0, workspaces=None, **more):
-    """Sessions over the state folder `place/state`, which work in `place/work`."""
+    """LocalService over the state folder `place/state`, which work in `place/work`."""
     state, work = str(place / "state"), place / "work"
     work.mkdir(exist_ok=True)
-    engines = Engines(opening(state, replies, *tools, **more))
+    engines = EnginePool(opening(state, replies, *tools, **more))
     folders = (str(work),) if workspaces is None else workspaces
-    sessions = Sessions(SessionFolder(state), engines, folders, rest=rest, wait=wait)
+    sessions = LocalService(SessionFolder(state), engines, folders, rest=rest, wait=wait)
     await sessions.start()
     await sessions.recovered()
     try:

@@ -30,7 +30,8 @@ from bridle.events import (
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.protocols.codec import encode_data, encode_line
 from bridle.protocols.store import Record
-from bridle.server.frames import body_of, named, position, to_frame, told
+from bridle.server.frames import named, position, to_frame, told
+from bridle.service.records import record_line
 from bridle.usage import Usage
 
 CALL = ToolCall("c1", "shell", {"command": "ls\n"})
@@ -75,7 +76,7 @@ def test_an_event_is_called_as_the_table_says_live_and_from_disk_alike(event, na
 
 def test_an_id_is_given_only_to_what_would_survive():
     frame = to_frame(Record(7, WHEN, TextDelta("a")))
-    body = body_of(Record(7, WHEN, TextDelta("a")))
+    body = record_line(Record(7, WHEN, TextDelta("a")))
     assert frame.encoded(7) == b"id: 7\nevent: text_delta\ndata: %b\n\n" % body
     assert frame.encoded(6) == b"event: text_delta\ndata: %b\n\n" % body
 

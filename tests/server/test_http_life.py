@@ -143,7 +143,7 @@ for module in {modules!r}:
     print(module, *(name for name in {names!r} if name in sys.modules))
 """
 HEAVY = ["litestar", "uvicorn", "pydantic", "attrs", "opentelemetry", "ag_ui"]
-LIGHT = ["views", "sessions", "streams", "tokens", "signing_in", "guard", "limits", "room"]
+LIGHT = ["streams", "tokens", "signing_in", "guard", "limits", "room"]
 
 
 def test_only_the_application_imports_the_framework():

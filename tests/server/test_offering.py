@@ -11,17 +11,17 @@ from sessions_rig import ASKS, HOLDS, Held, asked, made, opening, serving, spoke
 from bridle.errors import ConfigError, SessionError
 from bridle.events import ModeChanged, PromptReceived
 from bridle.protocols.session import Answer
+from bridle.protocols.session_errors import ForbiddenChoice, Unavailable
+from bridle.protocols.session_values import Change, Chat, Resume
 from bridle.providers.scripted import Scripted
-from bridle.server.offering import Offer
-from bridle.server.opening import Engines, Wanted
-from bridle.server.refusals import ForbiddenChoice, Unavailable
-from bridle.server.sessions import Sessions
-from bridle.server.views import Change, Chat, Resume
+from bridle.service.choices import AllowedChoices
+from bridle.service.engine_pool import EnginePool, EngineSpec
+from bridle.service.local_service import LocalService
 from bridle.stores.reader import SessionFolder
 from bridle.tools.session_tools import ExitPlanMode
 from rig import call, run
 
-OFFER = Offer(
+OFFER = AllowedChoices(
     free=False,
     agents=("loop", "acp:gemini --acp"),
     vendors=frozenset({"offline", "anthropic"}),
@@ -78,7 +78,7 @@ def test_what_the_server_was_started_with_can_be_chosen():
         ("offline", ""),
     ):
         OFFER.check_model(provider, model)
-    claude = Offer(free=False, agents=("claude-code", "loop"))
+    claude = AllowedChoices(free=False, agents=("claude-code", "loop"))
     claude.check_model("", "opus")
     for model in ("--settings", "scripted:/x", "../x"):
         with pytest.raises(ForbiddenChoice):
@@ -92,9 +92,9 @@ def test_a_session_goes_on_with_no_agent_that_the_server_does_not_offer(tmp_path
             await spoken(sessions, name)
         log = tmp_path / "state" / "sessions" / name / "log.jsonl"
         log.write_bytes(log.read_bytes().replace(b'"scripted/scripted"', b'"acp:/bin/sh -c id"'))
-        engines = Engines(opening(str(tmp_path / "state"), ["two"]))
+        engines = EnginePool(opening(str(tmp_path / "state"), ["two"]))
         folder, work = SessionFolder(tmp_path / "state"), str(tmp_path / "work")
-        sessions = Sessions(folder, engines, (work,), offer=OFFER)
+        sessions = LocalService(folder, engines, (work,), offer=OFFER)
         with pytest.raises(ForbiddenChoice, match="none that this server was started with"):
             await sessions.send(name, Chat("go"), "ann")
         await sessions.stop(5.0)
@@ -162,7 +162,7 @@ def test_a_rule_of_ones_own_is_an_admin_s_and_covers_what_is_asked(tmp_path):
 
 def test_where_the_server_only_plans_a_plan_is_agreed_to_by_an_admin(tmp_path):
     plan = call("exit_plan_mode", plan="do it")
-    how = {"offer": Offer(free=False, mode="plan"), "mode": "plan"}
+    how = {"offer": AllowedChoices(free=False, mode="plan"), "mode": "plan"}
 
     async def work():
         async with server(tmp_path, [plan, "ok"], ExitPlanMode(), **how) as there:
@@ -227,9 +227,9 @@ def test_what_one_server_has_accepted_another_with_other_rules_leaves_alone(tmp_
         for face, count in (("server:other", 0), ("server", 1)):
             made_ = []
             parts = {"face": face, "made": made_}
-            engines = Engines(opening(str(tmp_path / "state"), ["more"], hold, **parts))
+            engines = EnginePool(opening(str(tmp_path / "state"), ["more"], hold, **parts))
             hold.free.set()
-            other = Sessions(folder, engines, place, offer=Offer(face=face))
+            other = LocalService(folder, engines, place, offer=AllowedChoices(face=face))
             await other.start()
             await other.recovered()
             assert (len(made_) > 0, face) == (bool(count), face)
@@ -244,20 +244,20 @@ def test_what_one_server_has_accepted_another_with_other_rules_leaves_alone(tmp_
 
 
 def test_engines_that_nobody_uses_are_closed_and_there_are_only_so_many(tmp_path, monkeypatch):
-    monkeypatch.setattr("bridle.server.opening._MOST", 3)
+    monkeypatch.setattr("bridle.service.engine_pool._MOST", 3)
 
     async def story():
-        engines = Engines(opening(str(tmp_path / "state"), ["one"]))
+        engines = EnginePool(opening(str(tmp_path / "state"), ["one"]))
         work = str(tmp_path)
-        used = await engines.engine(Wanted(work))
+        used = await engines.engine(EngineSpec(work))
         session = await used.session()
         for model in "ab":
-            await engines.engine(Wanted(work, model=model))
+            await engines.engine(EngineSpec(work, model=model))
         with pytest.raises(Unavailable):  # whoever asked for them may be about to use them
-            await engines.engine(Wanted(work, model="c"))
+            await engines.engine(EngineSpec(work, model="c"))
         await engines.sweep(0.0)
         assert engines.open() == (used,)
-        await engines.engine(Wanted(work, model="c"))
+        await engines.engine(EngineSpec(work, model="c"))
         await session.close()
         await engines.sweep(0.0)
         assert engines.open() == ()

@@ -16,7 +16,7 @@ from bridle.events import (
     TurnEnded,
     TurnParked,
 )
-from bridle.server.views import Chat, Resume
+from bridle.protocols.session_values import Chat, Resume
 from rig import run
 
 PROGRAM = str(Path(__file__).with_name("killed_program.py"))

@@ -5,11 +5,11 @@ from litestar import get
 from rig_server import server
 
 from bridle.errors import ConfigError
+from bridle.protocols.session_values import ROLES
 from bridle.server.app import Application
 from bridle.server.caller import Caller, may
 from bridle.server.guard import Names
 from bridle.server.routes.declared import declared, handlers
-from bridle.server.views import ROLES
 from rig import run
 
 FREE = {  # exactly these need no token

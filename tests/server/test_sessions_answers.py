@@ -8,8 +8,13 @@ from sessions_rig import ASKS, asked, ended, made, no, note, refused, seen, serv
 
 from bridle.errors import UnknownApproval
 from bridle.events import ToolResultEvent
-from bridle.server.refusals import ApprovalChanged, ApprovalExpired, ApprovalTaken, NotFound
-from bridle.server.views import ApprovalAnswer, ApprovalOutcome, Chat
+from bridle.protocols.session_errors import (
+    ApprovalChanged,
+    ApprovalExpired,
+    ApprovalTaken,
+    NotFound,
+)
+from bridle.protocols.session_values import ApprovalAnswer, ApprovalOutcome, Chat
 from bridle.tools.session_tools import TaskTool
 from rig import run
 

@@ -17,11 +17,7 @@ from sessions_rig import (
 
 from bridle.errors import ConfigError, SessionBusy, SessionError, UnknownSession
 from bridle.events import ModeChanged, TraceEvent, Undone
-from bridle.providers.scripted import Scripted
-from bridle.runtime import build_engine
-from bridle.server.looking import fuzzy
-from bridle.server.opening import Engines
-from bridle.server.refusals import (
+from bridle.protocols.session_errors import (
     ApprovalChanged,
     BadRequest,
     NotFound,
@@ -29,8 +25,7 @@ from bridle.server.refusals import (
     UndoClash,
     UnknownWorkspace,
 )
-from bridle.server.sessions import Sessions
-from bridle.server.views import (
+from bridle.protocols.session_values import (
     Change,
     Chat,
     Fork,
@@ -40,6 +35,11 @@ from bridle.server.views import (
     Rewind,
     Undo,
 )
+from bridle.providers.scripted import Scripted
+from bridle.runtime import build_engine
+from bridle.service.engine_pool import EnginePool
+from bridle.service.local_service import LocalService
+from bridle.service.search import fuzzy
 from bridle.stores.reader import SessionFolder
 from rig import run
 
@@ -170,7 +170,7 @@ def test_limits_can_become_narrower_and_stay_so_after_a_restart(tmp_path):
 
 
 def built(place, models):
-    """Engines with the real built-in tools, one for each model that is wanted."""
+    """EnginePool with the real built-in tools, one for each model that is wanted."""
 
     def opening(wanted, session_id):
         name = wanted.model or "usual"
@@ -184,7 +184,7 @@ def built(place, models):
         )
 
     (place / "work").mkdir(exist_ok=True)
-    return Sessions(SessionFolder(place / "state"), Engines(opening), (str(place / "work"),))
+    return LocalService(SessionFolder(place / "state"), EnginePool(opening), (str(place / "work"),))
 
 
 def wrote(path, content):
@@ -277,9 +277,9 @@ def test_a_session_stays_in_its_folder_while_that_is_there(tmp_path):
             listed = await sessions.list(workspace=str(other))
             assert [one.id for one in listed.sessions] == [second.id]
         (tmp_path / "work").rename(tmp_path / "elsewhere")
-        sessions = Sessions(
+        sessions = LocalService(
             SessionFolder(str(tmp_path / "state")),
-            Engines(opening(str(tmp_path / "state"), ["two"])),
+            EnginePool(opening(str(tmp_path / "state"), ["two"])),
             folders,
         )
         await sessions.start()

@@ -10,8 +10,8 @@ from sessions_rig import ASKS, asked, ended, made, no, refused, seen, serving, s
 
 from bridle.errors import SessionBusy, SessionLocked
 from bridle.events import ApprovalAsked, PromptReceived, TurnEnded
-from bridle.server.refusals import ApprovalTaken, Unavailable
-from bridle.server.views import Change, Chat, ChatAccepted, Fork
+from bridle.protocols.session_errors import ApprovalTaken, Unavailable
+from bridle.protocols.session_values import Change, Chat, ChatAccepted, Fork
 from rig import run
 
 PROGRAM = str(Path(__file__).with_name("holder_program.py"))

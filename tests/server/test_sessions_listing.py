@@ -10,8 +10,8 @@ from sessions_rig import ASKS, asked, made, refused, serving, spoken
 from bridle.events import MessageAdded, PromptReceived, SessionStarted, TurnEnded
 from bridle.messages import Message, Text
 from bridle.protocols.codec import encode_data, encode_line
-from bridle.server.refusals import BadRequest
-from bridle.server.views import Change, Chat
+from bridle.protocols.session_errors import BadRequest
+from bridle.protocols.session_values import Change, Chat
 from rig import run
 
 MANY = 5000

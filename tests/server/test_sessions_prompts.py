@@ -8,7 +8,7 @@ from sessions_rig import HOLDS, Held, ended, made, refused, serving, spoken
 
 from bridle.errors import EmptyPrompt, SessionBusy, UnknownSession
 from bridle.events import MessageAdded, PromptReceived, PromptWithdrawn, SessionStarted
-from bridle.server.refusals import (
+from bridle.protocols.session_errors import (
     IdempotencyConflict,
     NotFound,
     PromptBegun,
@@ -16,7 +16,7 @@ from bridle.server.refusals import (
     ServerStopping,
     UnknownWorkspace,
 )
-from bridle.server.views import Chat, ChatAccepted, NewSession, SessionView
+from bridle.protocols.session_values import Chat, ChatAccepted, NewSession, SessionView
 from bridle.stores.disk import Disk
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder

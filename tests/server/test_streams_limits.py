@@ -6,8 +6,8 @@ import pytest
 from watching_rig import House, read, seqs, until_live
 
 from bridle.errors import UnknownSession
+from bridle.protocols.session_errors import ServerStopping
 from bridle.server.admission import TooManyStreams
-from bridle.server.refusals import ServerStopping
 from rig import run
 
 

@@ -5,8 +5,8 @@ import json
 from contextlib import aclosing
 
 from bridle.events import TraceEvent
+from bridle.protocols.session_values import SessionView
 from bridle.server.streams import Streams
-from bridle.server.views import SessionView
 from bridle.stores.jsonl import JsonlStore
 from rig import make_engine
 

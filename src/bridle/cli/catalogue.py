@@ -5,11 +5,11 @@ import os
 from collections.abc import Iterator
 
 from bridle.config.settings import KEY_VARIABLES, Settings
+from bridle.protocols.session_values import Choices, Lines, Named
 from bridle.providers.catalogue import models
 from bridle.runtime.agents import AgentStatus, agent_statuses
 from bridle.runtime.providers import find_key, find_provider, local_servers
-from bridle.server.offering import Offer
-from bridle.server.views import Choices, Lines, Named
+from bridle.service.choices import AllowedChoices
 
 _OFFLINE = "offline/offline"  # as sessions name it, so that it stands in a list once
 
@@ -17,7 +17,7 @@ _OFFLINE = "offline/offline"  # as sessions name it, so that it stands in a list
 class Menu:
     """Models and agents of this machine; the default is what the server was started with."""
 
-    def __init__(self, settings: Settings, offer: Offer) -> None:
+    def __init__(self, settings: Settings, offer: AllowedChoices) -> None:
         self._settings = settings
         self._offer = offer
 

@@ -203,7 +203,7 @@ class OwnHouse(Moving):
     async def tools(self) -> tuple[Named, ...]:
         """The tools that the model has."""
         from bridle.cli.house_here_facts import to_named
-        from bridle.server.inventory import tools_of
+        from bridle.service.inventory import tools_of
 
         if self._attached is not None:
             return to_named(await self.desk.sessions_of_all.inventory.tools(self.session.id))
@@ -212,7 +212,7 @@ class OwnHouse(Moving):
     async def mcp(self) -> tuple[Named, ...]:
         """The MCP servers of this folder; of one that does not count, why."""
         from bridle.cli.house_here_facts import to_named
-        from bridle.server.inventory import servers_of
+        from bridle.service.inventory import servers_of
 
         return to_named(await asyncio.to_thread(servers_of, self.place.workspace))
 

@@ -27,7 +27,7 @@ from bridle.tui.house_listed import listed
 
 if TYPE_CHECKING:
     from bridle.cli.catalogue import Menu
-    from bridle.server.sessions import Sessions
+    from bridle.service.local_service import LocalService
 
 _FAREWELL = 5.0  # seconds that what was taken up here has to end
 _PAGE = 200
@@ -43,19 +43,19 @@ class Desk:
         self._settings = settings
         self._flags = flags
         self._face = face
-        self._sessions: Sessions | None = None
+        self._sessions: LocalService | None = None
 
     @property
-    def sessions_of_all(self) -> "Sessions":
+    def sessions_of_all(self) -> "LocalService":
         """What does the work."""
         if self._sessions is None:
             from bridle.cli.opening import opening
-            from bridle.server.opening import Engines
-            from bridle.server.sessions import Sessions
+            from bridle.service.engine_pool import EnginePool
+            from bridle.service.local_service import LocalService
 
             kept = {"resume": None, "go_on": False, "worktree": None, "mode": None, "yes": False}
-            engines = Engines(opening({**self._flags, **kept}, self._face))
-            self._sessions = Sessions(self.folder, engines, None)
+            engines = EnginePool(opening({**self._flags, **kept}, self._face))
+            self._sessions = LocalService(self.folder, engines, None)
         return self._sessions
 
     async def close(self) -> None:
@@ -135,7 +135,7 @@ class Desk:
 
         Raise `ApprovalChanged`.
         """
-        from bridle.server.views import Undo
+        from bridle.protocols.session_values import Undo
 
         wanted = Undo(shown.turn, shown.token, "overwrite")
         if isinstance(session, Session):
@@ -163,9 +163,9 @@ class Desk:
 
     def _menu(self) -> "Menu":
         from bridle.cli.catalogue import Menu
-        from bridle.server.offering import Offer
+        from bridle.service.choices import AllowedChoices
 
-        return Menu(self._settings, Offer())
+        return Menu(self._settings, AllowedChoices())
 
     async def files(self, workspace: str, query: str, limit: int) -> tuple[str, ...]:
         """Files of a folder that fit, the best first."""

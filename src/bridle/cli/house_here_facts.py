@@ -14,11 +14,11 @@ from bridle.engine.session import Session
 from bridle.errors import SessionError, SessionLocked
 from bridle.presentation.amounts import budget_lines
 from bridle.protocols.session import Conversation
-from bridle.server.inventory import rules_of
+from bridle.service.inventory import rules_of
 from bridle.tui.house import Named, is_same
 
 if TYPE_CHECKING:
-    from bridle.server.views import Choices
+    from bridle.protocols.session_values import Choices
 
 
 def to_named(choices: "Choices", chosen: str = "") -> tuple[Named, ...]:

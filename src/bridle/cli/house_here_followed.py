@@ -25,7 +25,7 @@ from bridle.stores.session_index import last_run
 from bridle.usage import ExecutionMetrics
 
 if TYPE_CHECKING:
-    from bridle.server.sessions import Sessions
+    from bridle.service.local_service import LocalService
     from bridle.stores.session_index import SessionEntry
 
 _EVERY = 0.05  # seconds between two looks at a file that grows
@@ -37,7 +37,7 @@ _SEEN = 5.0  # seconds until what was done is seen in the log; then it is believ
 class Followed:
     """A conversation that lasts, in another process of this machine."""
 
-    def __init__(self, folder: SessionFolder, head: "SessionEntry", desk: "Sessions") -> None:
+    def __init__(self, folder: SessionFolder, head: "SessionEntry", desk: "LocalService") -> None:
         self.id = head.id
         self.workspace = head.workspace
         self._head = head
@@ -102,7 +102,7 @@ class Followed:
 
     async def send(self, prompt: Prompt, *, when: When = "idle", by: str = "me") -> int:
         """The turn's number, once whoever holds the session has the prompt on disk."""
-        from bridle.server.views import Chat
+        from bridle.protocols.session_values import Chat
 
         parts = _parts(prompt)
         plain = all(isinstance(one, Text) for one in parts)
@@ -114,7 +114,7 @@ class Followed:
 
     async def answer(self, call_id: str, answer: Answer | bool, *, shown: str, by: str) -> None:
         """Settle a question; the first answer wins. Raise what stands in its way."""
-        from bridle.server.views import ApprovalAnswer
+        from bridle.protocols.session_values import ApprovalAnswer
 
         said = answer if isinstance(answer, Answer) else Answer(answer)
         given = ApprovalAnswer(said.allowed, shown, said.scope, said.word, said.rule)
@@ -137,7 +137,7 @@ class Followed:
 
     async def resume(self) -> int:
         """The turn that is under way or waits; it goes on where somebody holds the session."""
-        from bridle.server.views import Resume
+        from bridle.protocols.session_values import Resume
 
         if self.is_parked and not self.history.pending:
             await self._desk.resume(self.id, Resume(), user_name())
@@ -155,14 +155,14 @@ class Followed:
         await self._change(title=title)
 
     async def _change(self, **given: str) -> None:
-        from bridle.server.views import Change
+        from bridle.protocols.session_values import Change
 
         seen = await self._desk.change(self.id, Change(**given), user_name())  # type: ignore[arg-type]
         await self._until(lambda: self.seq >= seen.seq)
 
     async def rewind(self, to: int, *, by: str = "me") -> None:
         """Make the conversation again what it was at record `to`. Raise `SessionLocked`."""
-        from bridle.server.views import Rewind
+        from bridle.protocols.session_values import Rewind
 
         seen = await self._desk.rewind(self.id, Rewind(to), user_name())
         await self._until(lambda: self.seq >= seen.seq)

@@ -25,7 +25,7 @@ async def answer_elsewhere(
     by = answer.by or user_name()
     pid = await asyncio.to_thread(owner_pid, desk.path(session_id))
     if pid is not None:
-        from bridle.server.views import ApprovalAnswer
+        from bridle.protocols.session_values import ApprovalAnswer
 
         given = ApprovalAnswer(answer.allowed, asked.shown, answer.scope, answer.word, answer.rule)
         await desk.sessions_of_all.answer(session_id, asked.call.id, given, by)

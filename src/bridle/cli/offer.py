@@ -15,14 +15,14 @@ from bridle.runtime.agents import CLAUDE, LOOP, agent_statuses, check_agent
 from bridle.runtime.providers import LOCAL
 
 if TYPE_CHECKING:
-    from bridle.server.offering import Offer
+    from bridle.service.choices import AllowedChoices
 
 _NONE = "offline"  # it needs nobody
 
 
-def offer_of(setup: Setup, agents: Iterable[str], face: str) -> "Offer":
+def offer_of(setup: Setup, agents: Iterable[str], face: str) -> "AllowedChoices":
     """The server's own agent and model, our loop, Claude Code where it is, and what was named."""
-    from bridle.server.offering import Offer
+    from bridle.service.choices import AllowedChoices
 
     settings = setup.settings
     there = [one.name for one in agent_statuses() if one.name == CLAUDE and one.good]
@@ -30,7 +30,7 @@ def offer_of(setup: Setup, agents: Iterable[str], face: str) -> "Offer":
         (setup.agent, LOOP, *there, *(check_agent(one, str(Path.cwd())) for one in agents))
     )
     vendors = frozenset(_vendors(settings, os.environ))
-    return Offer(False, tuple(named), vendors, settings.name, settings.mode, face)
+    return AllowedChoices(False, tuple(named), vendors, settings.name, settings.mode, face)
 
 
 def _vendors(settings: Settings, environ: Mapping[str, str]) -> Iterable[str]:

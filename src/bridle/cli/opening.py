@@ -13,15 +13,15 @@ from bridle.errors import ConfigError
 
 if TYPE_CHECKING:
     from bridle.engine.engine import Engine
-    from bridle.server.opening import Opening, Wanted
+    from bridle.service.engine_pool import EngineFactory, EngineSpec
 
 FACE = "server"
 
 
-def opening(flags: dict[str, Any], face: str = FACE) -> "Opening":
+def opening(flags: dict[str, Any], face: str = FACE) -> "EngineFactory":
     """Engines as these flags say, for whatever folder, model and agent is wanted."""
 
-    def opened(wanted: "Wanted", session_id: str) -> "Engine":
+    def opened(wanted: "EngineSpec", session_id: str) -> "Engine":
         try:
             effort = flags.get("effort") or wanted.effort or None
             setup = Setup({**flags, **_chosen(wanted, session_id), "effort": effort})
@@ -35,7 +35,7 @@ def opening(flags: dict[str, Any], face: str = FACE) -> "Opening":
     return opened
 
 
-def _chosen(wanted: "Wanted", session_id: str) -> dict[str, Any]:
+def _chosen(wanted: "EngineSpec", session_id: str) -> dict[str, Any]:
     """Another provider or model than the flags' puts away what the flags say of the other."""
     given: dict[str, Any] = {"workspace": wanted.workspace, "resume": session_id or None}
     given |= {"as_before": False}  # sessions share an engine: what each had is in what is wanted

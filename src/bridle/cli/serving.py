@@ -36,10 +36,10 @@ from bridle.workspace.text import flat
 
 if TYPE_CHECKING:
     from bridle.server.limits import Limits
-    from bridle.server.offering import Offer
     from bridle.server.room import Room
     from bridle.server.serving import Serving
     from bridle.server.signing_in import Door
+    from bridle.service.choices import AllowedChoices
 
 _DEADLINE = 10.0  # seconds that an orderly stop may take
 _SHORTEST = 16  # characters of a token
@@ -190,20 +190,20 @@ def room_of(
     settings: Settings,
     door: "Door",
     limits: "Limits",
-    offer: "Offer",
+    offer: "AllowedChoices",
 ) -> "Room":
     """Sessions and streams for the folders that the flags name; None names all of them."""
     from bridle.cli.catalogue import Menu
-    from bridle.server.opening import Engines
     from bridle.server.room import Room
-    from bridle.server.sessions import Sessions
     from bridle.server.streams import Streams
+    from bridle.service.engine_pool import EnginePool
+    from bridle.service.local_service import LocalService
 
     folders = flags["workspaces"]
     known = None if folders is None else tuple(os.path.realpath(one) for one in folders)
     folder = SessionFolder(state_folder(os.environ))
-    engines = Engines(opening(flags, offer.face))
-    sessions = Sessions(folder, engines, known, offer=offer)
+    engines = EnginePool(opening(flags, offer.face))
+    sessions = LocalService(folder, engines, known, offer=offer)
     streams = Streams(sessions, most=limits.streams)
     return Room(sessions, streams, door, limits, Menu(settings, offer))
 

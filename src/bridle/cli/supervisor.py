@@ -49,15 +49,15 @@ async def _serve(supervisor: Supervisor) -> int:
     from bridle.server.guard import Names
     from bridle.server.hosting import bound_unix
     from bridle.server.limits import Limits
-    from bridle.server.offering import Offer
     from bridle.server.serving import Serving, affordable
     from bridle.server.signing_in import Door
     from bridle.server.tokens import Tokens
+    from bridle.service.choices import AllowedChoices
 
     flags: dict[str, Any] = {**supervisor.flags(), "workspaces": None}
     door = Door(Tokens(supervisor.folder))
     who = identity(supervisor.flags(), os.environ)  # its own, whoever has started it
-    offer = Offer(face=f"{FACE}:{who}")  # whoever calls is the user: everything may be chosen
+    offer = AllowedChoices(face=f"{FACE}:{who}")  # the caller is the user
     settings = load_settings(to_settings(flags)).settings
     room = room_of(flags, settings, door, affordable(Limits()), offer)
     path = supervisor.socket

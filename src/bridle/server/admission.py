@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bridle.server.refusals import Refusal
+from bridle.protocols.session_errors import Refusal
 
 
 class TooManyStreams(Refusal):

@@ -21,6 +21,7 @@ except ModuleNotFoundError:
     check_installed()  # says what to install
     raise
 
+from bridle.protocols.session_values import Role
 from bridle.server.agui import agui_routes
 from bridle.server.asgi import App, Receive, Scope, Send
 from bridle.server.caller import Caller, may
@@ -34,7 +35,6 @@ from bridle.server.routes.body import Body
 from bridle.server.routes.declared import HANDED, declared
 from bridle.server.routes.faults import told
 from bridle.server.sealing import Sealed
-from bridle.server.views import Role
 
 ROUTES: tuple[HTTPRouteHandler, ...] = (
     *entrance.ROUTES,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from bridle.server.views import ROLES, Role
+from bridle.protocols.session_values import ROLES, Role
 
 OWNER = "me"  # whose machine it is: the name of the server's own token
 

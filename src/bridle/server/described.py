@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from bridle.protocols.codec import data_types
+from bridle.protocols.session_values import PendingView, SessionList
 from bridle.server.frames import NAMES, OTHER
 from bridle.server.notices import ApprovalSettled, SessionChanged
-from bridle.server.views import PendingView, SessionList
 
 Schema = dict[str, Any]
 REF = "#/components/schemas/{name}"

@@ -13,20 +13,20 @@ from pathlib import Path
 
 from bridle.engine.engine import Engine
 from bridle.errors import ConfigError
+from bridle.protocols.session_values import Choices, Named
 from bridle.runtime.agents import LOOP
 from bridle.server.app import Application
 from bridle.server.guard import Names
 from bridle.server.hosting import bound
 from bridle.server.limits import Limits
-from bridle.server.offering import Offer
-from bridle.server.opening import Engines, Wanted
 from bridle.server.room import Bare, Room
 from bridle.server.serving import Serving, affordable, check_reach
-from bridle.server.sessions import Sessions
 from bridle.server.signing_in import Door
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
-from bridle.server.views import Choices, Named
+from bridle.service.choices import AllowedChoices
+from bridle.service.engine_pool import EnginePool, EngineSpec
+from bridle.service.local_service import LocalService
 from bridle.stores.reader import SessionFolder
 
 PORT = 8420
@@ -114,18 +114,18 @@ async def open_server(
             await serving.stop()
 
 
-class OneEngine(Engines):
+class OneEngine(EnginePool):
     """The one engine that there is. It was handed in, and is closed by its owner."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(lambda wanted, session_id: engine)
-        self._wanted = Wanted(engine.parts.workspace.root)
+        self._wanted = EngineSpec(engine.parts.workspace.root)
 
-    async def engine(self, wanted: Wanted, session_id: str = "") -> Engine:
+    async def engine(self, wanted: EngineSpec, session_id: str = "") -> Engine:
         """The engine, whatever is wanted: the offer has seen to it that nothing else is."""
         return await super().engine(self._wanted, session_id)
 
-    def has(self, wanted: Wanted) -> bool:
+    def has(self, wanted: EngineSpec) -> bool:
         """Always."""
         return True
 
@@ -158,8 +158,8 @@ def _room(engine: Engine, folder: Path, door: Door) -> Room:
     agent = LOOP if parts.agent is None else model
     # A session of another program that has no name of its own is not gone on with here.
     face = parts.face if parts.face != _USUAL_FACE else f"{_USUAL_FACE}:{secrets.token_hex(4)}"
-    offer = Offer(False, (agent,), frozenset(), model, parts.mode, face)
-    sessions = Sessions(
+    offer = AllowedChoices(False, (agent,), frozenset(), model, parts.mode, face)
+    sessions = LocalService(
         SessionFolder(folder), OneEngine(engine), (parts.workspace.root,), offer=offer
     )
     streams = Streams(sessions, most=limits.streams)

@@ -14,7 +14,8 @@ import msgspec
 from bridle.events import Event
 from bridle.protocols.codec import encode_data
 from bridle.protocols.store import Record
-from bridle.stores.log_format import HEADER, TAIL
+from bridle.service.records import line_number, record_line, without_breaks
+from bridle.stores.log_format import HEADER
 
 RETRY: Final = b"retry: 1000\n\n"  # a client that was cut off comes back after a second
 KEEP_ALIVE: Final = b": still here\n\n"
@@ -54,14 +55,7 @@ class Frame(NamedTuple):
 
 def to_frame(found: Record | bytes) -> Frame:
     """A record, or a line of a log that its hash has proven."""
-    body = found[:-TAIL] + b"}" if isinstance(found, bytes) else body_of(found)
-    return named(body)
-
-
-def body_of(record: Record) -> bytes:
-    """A record as its line in the log, without the hash."""
-    when = _encode(record.timestamp)
-    return b'{"seq":%d,"timestamp":%b,"data":%b}' % (record.seq, when, encode_data(record.event))
+    return named(record_line(found))
 
 
 def data_of(event: Event) -> dict[str, Any]:
@@ -71,11 +65,10 @@ def data_of(event: Event) -> dict[str, Any]:
 
 def named(body: bytes) -> Frame:
     """A line without its hash, and what it is called."""
-    if b"\n" in body or b"\r" in body:
-        body = body.translate(_BREAKS)
+    body = without_breaks(body)
     header = HEADER.match(body)
     if header is None:
-        return Frame(_number(body), OTHER, body)
+        return Frame(line_number(body), OTHER, body)
     kind = header[3]
     variant = _VARIANT.match(body, header.end())
     name = NAMES.get(b"%b/%b" % (kind, variant[variant.lastindex or 0] if variant else b""))
@@ -94,14 +87,3 @@ def told(name: str, value: Any, settled: int = -1) -> bytes:
 def position(settled: int) -> bytes:
     """Everything up to here would survive: it moves a client's position, and dispatches nothing."""
     return b"id: %d\n\n" % settled
-
-
-class _Numbered(msgspec.Struct):
-    seq: int = 0
-
-
-_numbered = msgspec.json.Decoder(_Numbered).decode
-
-
-def _number(body: bytes) -> int:
-    return _numbered(body).seq

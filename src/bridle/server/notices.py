@@ -15,10 +15,16 @@ from msgspec.structs import replace
 from bridle.engine.stream import Channel, Watcher
 from bridle.errors import AgentError, UnknownSession
 from bridle.events import ApprovalAnswered
+from bridle.protocols.session_values import (
+    Pendings,
+    PendingView,
+    SessionDetail,
+    SessionList,
+    SessionView,
+)
 from bridle.server.feed import QUIET, Known
 from bridle.server.frames import KEEP_ALIVE, data_of, told
 from bridle.server.thread import in_thread
-from bridle.server.views import Pendings, PendingView, SessionDetail, SessionList, SessionView
 from bridle.stores.reader import SessionFolder
 
 _TOGETHER = 0.1  # seconds in which the changes of a session are one

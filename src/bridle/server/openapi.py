@@ -17,7 +17,8 @@ from litestar.typing import FieldDefinition
 from msgspec import Struct
 
 from bridle import __version__
-from bridle.server import described, views
+from bridle.protocols import session_values as views
+from bridle.server import described
 from bridle.server.described import REF, Schema
 from bridle.server.problems import CODES, MEDIA, Problem
 from bridle.server.routes.declared import HANDED, Declared

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from bridle import errors
-from bridle.server.refusals import Refusal
+from bridle.protocols.session_errors import Refusal
 
 MEDIA = "application/problem+json"
 Headers = tuple[tuple[bytes, bytes], ...]

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from bridle import __version__
+from bridle.protocols.session_values import Choices, Lines
 from bridle.server.limits import Limits
 from bridle.server.metrics import Metrics
 from bridle.server.pages import Page
-from bridle.server.sessions import Sessions
 from bridle.server.signing_in import Door
-from bridle.server.views import Choices, Lines
+from bridle.service.local_service import LocalService
 
 
 class Flowing(Protocol):
@@ -53,7 +53,7 @@ class Room:
 
     def __init__(
         self,
-        sessions: Sessions,
+        sessions: LocalService,
         streams: Flowing,
         door: Door,
         limits: Limits | None = None,

@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
 from bridle.engine.stream import Watcher
+from bridle.protocols.session_errors import ServerStopping
 from bridle.server.admission import Admission
 from bridle.server.feed import Feed
 from bridle.server.frames import RETRY, told
 from bridle.server.notices import Listed, Notices
-from bridle.server.refusals import ServerStopping
 from bridle.server.viewer import Viewer, pieces
 
 STOPPING = told("stopping", {})

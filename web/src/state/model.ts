@@ -6,7 +6,7 @@
 
 import type { ComponentChildren, JSX } from "preact";
 
-// ---- the wire, as server/views.py and the log have it
+// ---- the wire, as protocols/session_values.py and the log have it
 
 export type Mode = "plan" | "ask" | "edits" | "auto";
 export type State = "idle" | "running" | "waiting" | "done" | "failed";
@@ -21,7 +21,7 @@ export interface LogRecord {
   readonly data: { readonly type: string; readonly [key: string]: unknown };
 }
 
-/** A session in one line (server/views.py SessionView). */
+/** A session in one line (protocols/session_values.py SessionView). */
 export interface SessionLine {
   readonly id: string;
   readonly title: string;
@@ -70,7 +70,7 @@ export interface RawCall {
   readonly broken?: string;
 }
 
-/** An open question (server/views.py PendingView). */
+/** An open question (protocols/session_values.py PendingView). */
 export interface Pending {
   readonly sessionId: string;
   readonly sessionTitle: string;

@@ -8,14 +8,16 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from bridle.protocols.store import Record
-from bridle.server.sessions import Sessions
 from bridle.server.thread import in_thread
+from bridle.service.local_service import LocalService
 from bridle.stores.reader import LogReader
 
 _EVERY = 0.05  # seconds between two looks at a file that somebody else writes
 
 
-async def followed(sessions: Sessions, session_id: str, after: int) -> AsyncGenerator[Record, None]:
+async def followed(
+    sessions: LocalService, session_id: str, after: int
+) -> AsyncGenerator[Record, None]:
     """Every record after that number. Raise `UnknownSession` where it is deleted."""
     last = after
     while True:
@@ -28,7 +30,7 @@ async def followed(sessions: Sessions, session_id: str, after: int) -> AsyncGene
 
 
 async def _elsewhere(
-    sessions: Sessions, session_id: str, after: int
+    sessions: LocalService, session_id: str, after: int
 ) -> AsyncGenerator[Record, None]:
     folder = sessions.folder
     reader = await in_thread(lambda: folder.reader(session_id, after), LogReader.close)

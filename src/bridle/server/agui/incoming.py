@@ -13,8 +13,8 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from bridle.messages import File, Image, Part, Text
-from bridle.server.refusals import BadRequest
-from bridle.server.views import ApprovalAnswer, NewSession
+from bridle.protocols.session_errors import BadRequest
+from bridle.protocols.session_values import ApprovalAnswer, NewSession
 from bridle.workspace.text import one_line
 
 LONGEST = 200  # characters of a thread's or a run's name

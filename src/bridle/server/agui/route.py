@@ -13,8 +13,8 @@ from litestar.types import ASGIApp
 from msgspec import Struct
 
 from bridle.server.agui.threads import Threads
+from bridle.server.authorization import check_choice
 from bridle.server.flowing import EVENTS, Flow
-from bridle.server.offering import check_choice
 from bridle.server.problems import refused
 from bridle.server.routes.declared import Asking, Here, check_reach, lasting, needs
 

@@ -26,14 +26,14 @@ from bridle.events import (
     TurnEnded,
     TurnParked,
 )
+from bridle.protocols.session_errors import ApprovalTaken, BadRequest
+from bridle.protocols.session_values import Chat, PendingView, SessionDetail
 from bridle.protocols.store import Record
 from bridle.server.agui.following import followed
 from bridle.server.agui.incoming import Given, Said, name_of
 from bridle.server.agui.mapping import Events, Told, interrupt, meters, paused, started
 from bridle.server.agui.threads import Threads
-from bridle.server.refusals import ApprovalTaken, BadRequest
-from bridle.server.sessions import Sessions
-from bridle.server.views import Chat, PendingView, SessionDetail
+from bridle.service.local_service import LocalService
 from bridle.stores.reader import find_records
 
 QUIET = 15.0  # seconds without a word, after which a comment says that we are still here
@@ -53,7 +53,7 @@ class Begun(Struct, frozen=True):
     turn: int = 0
 
 
-async def begin(sessions: Sessions, threads: Threads, given: Given, by: str) -> Begun:
+async def begin(sessions: LocalService, threads: Threads, given: Given, by: str) -> Begun:
     """Do what is asked for. Raise `AgentError`, before anything is told."""
     if not given.parts:
         before = await sessions.detail(await threads.session(sessions, given.thread))
@@ -73,7 +73,9 @@ async def begin(sessions: Sessions, threads: Threads, given: Given, by: str) -> 
     return Begun(before, before.seq if turn > before.turn else 0, turn)
 
 
-async def _answer(sessions: Sessions, session_id: str, answers: tuple[Said, ...], by: str) -> int:
+async def _answer(
+    sessions: LocalService, session_id: str, answers: tuple[Said, ...], by: str
+) -> int:
     """Settle questions; one that somebody else has settled is settled. Where it goes on from."""
     places = [await _place(sessions, session_id, one) for one in answers]
     for one in answers:
@@ -82,7 +84,7 @@ async def _answer(sessions: Sessions, session_id: str, answers: tuple[Said, ...]
     return max(places)
 
 
-async def _place(sessions: Sessions, session_id: str, said: Said) -> int:
+async def _place(sessions: LocalService, session_id: str, said: Said) -> int:
     """The record of this session behind which a question stands. Raise `BadRequest`."""
     await _check_kin(sessions, session_id, said.session_id)
     mine = said.session_id == session_id
@@ -99,7 +101,7 @@ async def _place(sessions: Sessions, session_id: str, said: Said) -> int:
     raise BadRequest("no such question was ever asked in this thread")
 
 
-async def _check_kin(sessions: Sessions, session_id: str, other: str) -> None:
+async def _check_kin(sessions: LocalService, session_id: str, other: str) -> None:
     """Is it the same session, or a task of it?"""
     for _ in range(_DEEPEST):
         if other == session_id:
@@ -111,7 +113,7 @@ async def _check_kin(sessions: Sessions, session_id: str, other: str) -> None:
 class Run:
     """The events of one run, as bytes."""
 
-    def __init__(self, sessions: Sessions, given: Given, begun: Begun, by: str) -> None:
+    def __init__(self, sessions: LocalService, given: Given, begun: Begun, by: str) -> None:
         self._sessions = sessions
         self._given = given
         self._id = begun.before.id

@@ -7,8 +7,8 @@ import asyncio
 from weakref import WeakValueDictionary
 
 from bridle.errors import UnknownSession
-from bridle.server.sessions import Sessions
-from bridle.server.views import Change, NewSession
+from bridle.protocols.session_values import Change, NewSession
+from bridle.service.local_service import LocalService
 from bridle.stores.log_format import SESSION_ID
 
 _TAG = "agui:"
@@ -22,14 +22,14 @@ class Threads:
         self._known: dict[str, str] = {}
         self._finding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def session(self, sessions: Sessions, thread: str) -> str:
+    async def session(self, sessions: LocalService, thread: str) -> str:
         """The thread's session. Raise `UnknownSession`."""
         found = await self._find(sessions, thread)
         if not found:
             raise UnknownSession("nothing was said in this thread yet", hint="Send a message.")
         return found
 
-    async def opened(self, sessions: Sessions, thread: str, new: NewSession, by: str) -> str:
+    async def opened(self, sessions: LocalService, thread: str, new: NewSession, by: str) -> str:
         """The thread's session, begun where there is none."""
         lock = self._finding.setdefault(thread, asyncio.Lock())
         async with lock:  # two who begin a thread begin one session
@@ -39,7 +39,7 @@ class Threads:
             await sessions.change(view.id, Change(tags=(_TAG + thread,)), by)
             return self._keep(thread, view.id)
 
-    async def _find(self, sessions: Sessions, thread: str) -> str:
+    async def _find(self, sessions: LocalService, thread: str) -> str:
         known = self._known.get(thread) or (thread if SESSION_ID.fullmatch(thread) else "")
         if known and await _is_there(sessions, known):
             return self._keep(thread, known)
@@ -56,12 +56,12 @@ class Threads:
         return session_id
 
 
-def _tagged(sessions: Sessions, tag: str) -> list[str]:
+def _tagged(sessions: LocalService, tag: str) -> list[str]:
     """In a thread: the sessions with that tag, the newest first."""
     return [one.id for one in sessions.folder.sessions() if tag in one.tags]
 
 
-async def _is_there(sessions: Sessions, session_id: str) -> bool:
+async def _is_there(sessions: LocalService, session_id: str) -> bool:
     try:
         await sessions.view(session_id)
     except UnknownSession:

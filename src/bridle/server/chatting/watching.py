@@ -10,10 +10,10 @@ from contextlib import suppress
 
 from bridle.chat.data import Database
 from bridle.chat.refusals import Unavailable
+from bridle.protocols.session_errors import ServerStopping
 from bridle.server.admission import Admission
 from bridle.server.chatting.listing import Stamp, stamp, tasks
 from bridle.server.frames import KEEP_ALIVE, RETRY, told
-from bridle.server.refusals import ServerStopping
 
 SHOWN = 200  # tasks of one event
 _EVERY = 1.0  # seconds between two looks

@@ -4,12 +4,12 @@ from functools import lru_cache
 
 from litestar import Litestar, Response, get
 
+from bridle.protocols.session_values import Choices, Lines, Named
 from bridle.server.metrics import MEDIA
 from bridle.server.openapi import description
 from bridle.server.pages import INDEX
 from bridle.server.problems import refused
 from bridle.server.routes.declared import Asking, Here, declared, handlers, needs
-from bridle.server.views import Choices, Lines, Named
 
 
 @get("/api/models", opt=needs("watch", "unavailable"))

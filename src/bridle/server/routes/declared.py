@@ -13,12 +13,12 @@ from litestar.routes import HTTPRoute
 from msgspec import Struct
 
 from bridle.errors import ConfigError
+from bridle.protocols.session_values import ApprovalAnswer, Role
+from bridle.server.authorization import check_answer, is_weighty
 from bridle.server.caller import Caller, Stay, may
 from bridle.server.guard import STAY
-from bridle.server.offering import check_answer, is_weighty
 from bridle.server.problems import refused
 from bridle.server.room import Room
-from bridle.server.views import ApprovalAnswer, Role
 
 KEY = "bridle"
 HANDED = ("data", "request", "room")  # what a route is handed that is not a parameter

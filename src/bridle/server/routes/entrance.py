@@ -7,11 +7,11 @@ from litestar.datastructures import Cookie
 from litestar.params import JSONBody
 from msgspec import Struct
 
+from bridle.protocols.session_values import Me
 from bridle.server.guard import COOKIE, cookie_of
 from bridle.server.problems import Refused, refused
 from bridle.server.routes.declared import Asking, Here, needs
 from bridle.server.signing_in import SIGNED_IN_SECONDS
-from bridle.server.views import Me
 
 _WRONG_SECONDS = 0.2  # that a wrong code or token waits for its answer
 

@@ -6,9 +6,16 @@ from litestar import get, post
 from litestar.params import JSONBody, QueryParameter
 from litestar.types import ASGIApp
 
+from bridle.protocols.session_values import (
+    HistoryView,
+    Hits,
+    Paths,
+    Records,
+    RulePreview,
+    RuleWanted,
+)
 from bridle.server.flowing import Flow
 from bridle.server.routes.declared import Asking, Count, Here, Id, Seq, Words, lasting, needs
-from bridle.server.views import HistoryView, Hits, Paths, Records, RulePreview, RuleWanted
 
 Form = Literal["jsonl", "markdown"]
 _FORMS = {

@@ -3,8 +3,16 @@
 from litestar import delete, get, post, put
 from litestar.params import JSONBody
 
+from bridle.protocols.session_values import (
+    Budget,
+    Choices,
+    Grants,
+    LimitsView,
+    Undo,
+    UndoOutcome,
+    UndoPreview,
+)
 from bridle.server.routes.declared import Asking, Here, Id, Seq, needs
-from bridle.server.views import Budget, Choices, Grants, LimitsView, Undo, UndoOutcome, UndoPreview
 
 _VERB = ("session_busy", "session_locked", "unavailable")
 _NEWEST = Undo()

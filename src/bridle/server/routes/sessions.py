@@ -5,11 +5,7 @@ from typing import Annotated, Literal
 from litestar import delete, get, patch, post
 from litestar.params import JSONBody, QueryParameter
 
-from bridle.server.offering import check_choice, check_mode
-from bridle.server.problems import refused
-from bridle.server.room import Room
-from bridle.server.routes.declared import Asking, Count, Here, Id, Words, needs
-from bridle.server.views import (
+from bridle.protocols.session_values import (
     Change,
     Fork,
     NewSession,
@@ -20,6 +16,10 @@ from bridle.server.views import (
     SessionView,
     State,
 )
+from bridle.server.authorization import check_choice, check_mode
+from bridle.server.problems import refused
+from bridle.server.room import Room
+from bridle.server.routes.declared import Asking, Count, Here, Id, Words, needs
 from bridle.workspace.text import quantity
 
 _AS_EVER, _AS_IT_WAS, _AT_THE_END = NewSession(), Resume(), Fork()

@@ -7,6 +7,13 @@ from litestar.params import FromPath, HeaderParameter, JSONBody
 from litestar.types import ASGIApp
 from msgspec import Struct
 
+from bridle.protocols.session_values import (
+    ApprovalAnswer,
+    ApprovalOutcome,
+    Chat,
+    ChatAccepted,
+    Pendings,
+)
 from bridle.server.flowing import EVENTS, Flow
 from bridle.server.routes.declared import (
     Asking,
@@ -17,13 +24,6 @@ from bridle.server.routes.declared import (
     check_role,
     lasting,
     needs,
-)
-from bridle.server.views import (
-    ApprovalAnswer,
-    ApprovalOutcome,
-    Chat,
-    ChatAccepted,
-    Pendings,
 )
 
 STREAM = "text/event-stream"

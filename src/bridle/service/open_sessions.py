@@ -5,39 +5,54 @@ Two who need one session share it. What is done with it is not known here, nor h
 
 import asyncio
 import logging
+import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from weakref import WeakValueDictionary
 
 from bridle.engine.engine import Engine
 from bridle.engine.grants import parse_timestamp
 from bridle.engine.session import Session
-from bridle.errors import AgentError, ConfigError, SessionBusy, SessionClosed
+from bridle.errors import (
+    AgentError,
+    ConfigError,
+    SessionBusy,
+    SessionClosed,
+    SessionLocked,
+    UnknownSession,
+)
 from bridle.events import TraceEvent
+from bridle.protocols.session_errors import ForbiddenChoice, ServerStopping
 from bridle.runtime.recorded_mode import record_mode
-from bridle.server.bounds import kept_limits
-from bridle.server.ground import Ground
-from bridle.server.marking import Marks
-from bridle.server.offering import Offer
-from bridle.server.opening import Engines, Wanted
-from bridle.server.refusals import ForbiddenChoice, ServerStopping
-from bridle.server.wanting import Earlier, earlier
-from bridle.stores.session_index import last_run
+from bridle.service.choices import AllowedChoices
+from bridle.service.engine_pool import EnginePool, EngineSpec, PreviousRun, previous_run
+from bridle.service.session_info import summarize_log
+from bridle.service.session_limits import kept_limits
+from bridle.service.workspace_scope import WorkspaceScope
+from bridle.stores.inbox_files import read_messages
+from bridle.stores.log_format import SESSION_ID
+from bridle.stores.reader import SessionFolder
+from bridle.stores.session_index import last_run, log_entries
 
 log = logging.getLogger(__name__)
 
 _FORGETTING = 40
 _MOMENT, _MOMENTS = 0.005, 100  # seconds, and how many of them
-Tell = Callable[[str, str], None]
+OnChange = Callable[[str, str], None]
 
 
-class Holding:
+class OpenSessions:
     """Takes sessions up, lends them out, lets them go."""
 
     def __init__(
-        self, ground: Ground, engines: Engines, tell: Tell, rest: float, offer: Offer
+        self,
+        ground: WorkspaceScope,
+        engines: EnginePool,
+        tell: OnChange,
+        rest: float,
+        offer: AllowedChoices,
     ) -> None:
         self._ground = ground
         self._engines = engines
@@ -49,9 +64,9 @@ class Holding:
         self._mine: dict[str, Session] = {}  # taken up or begun here; tasks belong to their turns
         self._users: Counter[str] = Counter()
         self._since: dict[str, float] = {}  # when something last happened, in the loop's time
-        self._wanted: dict[str, Wanted] = {}  # what people have asked for, by session
+        self._wanted: dict[str, EngineSpec] = {}  # what people have asked for, by session
         self._ears: set[asyncio.Task[None]] = set()
-        self._marks = Marks(ground.folder)
+        self._marks = OpenMarkers(ground.folder)
         self.reasons: dict[str, str] = {}  # how turns had ended before sessions were taken up
         self.stopping = False
         engines.on_made = self._listen
@@ -78,7 +93,9 @@ class Holding:
             raise ServerStopping("the server is being stopped, and takes nothing new")
 
     @asynccontextmanager
-    async def use(self, session_id: str, wanted: Wanted | None = None) -> AsyncIterator[Session]:
+    async def use(
+        self, session_id: str, wanted: EngineSpec | None = None
+    ) -> AsyncIterator[Session]:
         """Have it open for a while. With `wanted` it is taken up anew where it is another's.
 
         Raise `SessionLocked` where another process holds it, `UnknownSession`, `SessionBusy`.
@@ -107,7 +124,7 @@ class Holding:
             self._users[session_id] -= 1
             self._touch(session_id)
 
-    async def begin(self, wanted: Wanted) -> Session:
+    async def begin(self, wanted: EngineSpec) -> Session:
         """A new session, of which nothing is recorded yet."""
         self.check_taking()
         engine = await self._engines.engine(wanted)
@@ -166,10 +183,10 @@ class Holding:
     def _lock(self, session_id: str) -> asyncio.Lock:
         return self._locks.setdefault(session_id, asyncio.Lock())
 
-    async def _take(self, session_id: str, wanted: Wanted | None) -> Session:
+    async def _take(self, session_id: str, wanted: EngineSpec | None) -> Session:
         wanted, why = wanted or self._wanted.get(session_id), ""
         if wanted is None:
-            before = await asyncio.to_thread(earlier, self._ground, session_id)
+            before = await asyncio.to_thread(previous_run, self._ground, session_id)
             wanted, why = await self.as_before(before)
         engine = await self._engines.engine(wanted)
         self.check_taking()
@@ -190,7 +207,7 @@ class Holding:
 
     async def usual_mode(self, workspace: str) -> str:
         """The mode of sessions there that have none of their own; empty where nobody knows."""
-        wanted = Wanted(workspace)
+        wanted = EngineSpec(workspace)
         if workspace not in (self._ground.workspaces or ()) and not self._engines.has(wanted):
             return ""  # for a look at a session of any folder, nothing is started
         try:
@@ -198,9 +215,9 @@ class Holding:
         except AgentError:
             return ""
 
-    async def as_before(self, before: Earlier) -> tuple[Wanted, str]:
+    async def as_before(self, before: PreviousRun) -> tuple[EngineSpec, str]:
         """What fits how a session was carried last; why not, where that cannot be had."""
-        usual = Wanted(before.workspace)
+        usual = EngineSpec(before.workspace)
         wanted = before.wanted(await self._engines.engine(usual))
         self.offer.check_resumed(wanted.agent)  # whoever began it, over HTTP no other is started
         try:
@@ -212,7 +229,7 @@ class Holding:
             return usual, why
         return wanted, ""
 
-    def _keep(self, session: Session, wanted: Wanted) -> None:
+    def _keep(self, session: Session, wanted: EngineSpec) -> None:
         self._mine[session.id] = session
         self._wanted[session.id] = wanted
         record_mode(session)
@@ -257,7 +274,7 @@ class Holding:
         ear.add_done_callback(self._ears.discard)
 
     async def _hear(self, engine: Engine) -> None:
-        """Tell on what happens in an engine's sessions; one who was too slow begins anew."""
+        """OnChange on what happens in an engine's sessions; one who was too slow begins anew."""
         over = False
         while not over:
             over = True
@@ -293,3 +310,115 @@ def _is_late(session: Session) -> bool:
         return False
     ends = (parse_timestamp(one.expires) for one in session.history.pending.values())
     return any(end is not None and end < time.time() for end in ends)
+
+
+log = logging.getLogger(__name__)
+
+_MAKING = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class OpenMarkers:
+    """The marks in one state folder. They are a help: where they cannot be made, it goes on."""
+
+    def __init__(self, folder: SessionFolder) -> None:
+        self._path = folder.folder / "serving"
+        self._told = False
+
+    def put(self, session_id: str) -> None:
+        """That session is open."""
+        try:
+            os.close(os.open(self._path / session_id, _MAKING, 0o600))
+        except FileNotFoundError:
+            self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._again(session_id)
+        except OSError as error:
+            self._warn(error)
+
+    def remove(self, session_id: str) -> None:
+        """It is no longer."""
+        with suppress(OSError):
+            (self._path / session_id).unlink()
+
+    def left(self) -> list[str]:
+        """Those that are there."""
+        try:
+            return sorted(name for name in os.listdir(self._path) if SESSION_ID.fullmatch(name))  # noqa: PTH208 - names are wanted
+        except OSError:
+            return []
+
+    def _again(self, session_id: str) -> None:
+        try:
+            os.close(os.open(self._path / session_id, _MAKING, 0o600))
+        except OSError as error:
+            self._warn(error)
+
+    def _warn(self, error: OSError) -> None:
+        if not self._told:
+            log.warning("it cannot be noted which sessions are open: %s", error.strerror or error)
+        self._told = True
+
+
+log = logging.getLogger(__name__)
+
+_NEWEST = 200  # logs that are looked into whether they are marked or not
+
+
+class CrashRecovery:
+    """Takes up what was cut off."""
+
+    def __init__(self, ground: WorkspaceScope, holding: OpenSessions) -> None:
+        self._ground = ground
+        self._holding = holding
+        self._marks = OpenMarkers(ground.folder)
+
+    async def recover(self) -> int:
+        """All of it, one after the other; how many there were."""
+        count = 0
+        for session_id in await asyncio.to_thread(lambda: list(self._left())):
+            if self._holding.stopping:
+                break
+            count += await self._take_up(session_id)
+        return count
+
+    async def _take_up(self, session_id: str) -> bool:
+        try:
+            async with self._holding.use(session_id) as session:  # it goes on by itself
+                if session.history.parent and session.is_parked:
+                    await session.interrupt(by="server")  # the turn that began the task is over
+        except SessionLocked:
+            return False  # somebody else has taken it up
+        except AgentError as error:
+            log.warning("session %s was cut off, and stays so: %s", session_id, error.message)
+            return False
+        return True
+
+    def _left(self) -> Iterator[str]:
+        """In a thread: the sessions in which something was under way, the oldest first."""
+        marked = self._marks.left()
+        newest = [one.id for one in log_entries(self._ground.folder.folder)[:_NEWEST]]
+        for session_id in sorted({*marked, *newest}):
+            if self._is_left(session_id):
+                yield session_id
+            elif session_id in marked and self._is_done_with(session_id):
+                self._marks.remove(session_id)
+
+    def _is_done_with(self, session_id: str) -> bool:
+        """Is its mark of no use? Another server's is its own to look at."""
+        if self._holding.get_open(session_id) is not None:
+            return False
+        face = last_run(self._ground.folder.path(session_id)).interface
+        return face in ("", self._holding.face)
+
+    def _is_left(self, session_id: str) -> bool:
+        try:
+            self._ground.known(session_id)
+            path = self._ground.folder.path(session_id)
+            if last_run(path).interface != self._holding.face:
+                return False
+            history = summarize_log(self._ground.folder, session_id).history
+            return history.running > 0 or bool(history.waiting or read_messages(path.parent))
+        except UnknownSession:
+            return False
+        except AgentError as error:  # whoever asks for it is told
+            log.warning("session %s cannot be looked into: %s", session_id, error.message)
+            return False

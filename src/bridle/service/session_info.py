@@ -1,6 +1,6 @@
-"""A session as a client is shown it: from the session that is open here, or from its log. Pure.
+"""A session as its log tells it, without taking it. Pure folds of what stands on the disk.
 
-Both give the same values. Where they come from, and how they are sent, is not known here.
+What a session that is open here says of itself is newer; how both are shown is not known here.
 """
 
 from typing import Any
@@ -10,13 +10,70 @@ import msgspec
 from bridle.engine.grants import has_ended, with_end
 from bridle.engine.history import History
 from bridle.engine.session import Session
-from bridle.events import ApprovalAsked, Grant
+from bridle.errors import AgentError
+from bridle.events import ApprovalAsked, Grant, SessionStarted, SettingsChanged, TurnEnded
 from bridle.protocols.codec import encode_data
-from bridle.runtime.agents import LOOP
-from bridle.server.glimpse import Glimpse
-from bridle.server.views import Context, PendingView, Queued, SessionView, State
+from bridle.protocols.session_values import Context, PendingView, Queued, SessionView, State
+from bridle.protocols.store import Record
+from bridle.runtime.agents import LOOP, is_agent
 from bridle.stores.log_format import utc_timestamp
-from bridle.stores.session_index import LogEntry, SessionEntry
+from bridle.stores.reader import SessionFolder, find_records, replay
+from bridle.stores.session_index import LogEntry, SessionEntry, last_run
+
+_END = b'"data":{"type":"turn_end"'
+
+
+class LogSummary:
+    """What a log adds up to. `reason` is how the newest turn ended."""
+
+    def __init__(self) -> None:
+        self.history = History()
+        self.seq = 0
+        self.reason = ""
+        self.model = ""
+        self.workspace = ""  # where it worked last
+        self.begun = False  # did the records that were read say who carries it?
+
+    @property
+    def agent(self) -> str:
+        """Who carries its turns."""
+        spoke = next(reversed(self.history.attached), "")
+        return spoke or (self.model if is_agent(self.model) else LOOP)
+
+    def apply(self, record: Record) -> None:
+        """Take one record into account."""
+        self.history.apply(record)
+        event = record.event
+        if isinstance(event, TurnEnded):
+            self.reason = event.reason
+        elif isinstance(event, SessionStarted):
+            self.begun, self.model, self.workspace = True, event.model, event.workspace
+        elif isinstance(event, SettingsChanged):
+            self.model = event.model or self.model
+
+
+def summarize_log(folder: SessionFolder, session_id: str) -> LogSummary:
+    """What that session's log adds up to now. Raise `UnknownSession`, `StoreFailed`."""
+    seen = LogSummary()
+    seen.seq = replay(folder, session_id, seen.apply)
+    if not seen.begun:  # it was read from a checkpoint on
+        last = last_run(folder.path(session_id))
+        seen.model, seen.workspace = seen.model or last.model, last.workspace
+    if not seen.reason and seen.history.turn:
+        seen.reason = last_reason(folder, session_id)
+    return seen
+
+
+def last_reason(folder: SessionFolder, session_id: str) -> str:
+    """How its newest turn ended; empty where none has."""
+    try:
+        for record in find_records(folder, session_id, _END):
+            if isinstance(record.event, TurnEnded):
+                return record.event.reason
+    except AgentError:
+        return ""
+    return ""
+
 
 HERE = "here"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -57,7 +114,7 @@ def of_open(session: Session, place: LogEntry, head: SessionEntry, reason: str) 
     )
 
 
-def of_log(seen: Glimpse, place: LogEntry, head: SessionEntry, holder: str) -> SessionView:
+def of_log(seen: LogSummary, place: LogEntry, head: SessionEntry, holder: str) -> SessionView:
     """A session as its log tells it."""
     history = seen.history
     state, reason = state_of(history, seen.reason, held=bool(holder))
@@ -130,7 +187,7 @@ def asked_data(asked: ApprovalAsked) -> dict[str, Any]:
 
 def pending_view(asked: ApprovalAsked, seq: int, view: SessionView, *, posted: bool) -> PendingView:
     """A question, with whose it is."""
-    from bridle.server.differing import diff_of
+    from bridle.service.pending_diff import diff_of
 
     return PendingView(
         session_id=view.id,

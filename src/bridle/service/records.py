@@ -9,13 +9,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import takewhile
 
-from msgspec import Raw
+import msgspec
+from msgspec import Raw, Struct
 
-from bridle.protocols.store import SessionSummary
-from bridle.server.frames import to_frame
-from bridle.server.ground import Ground
-from bridle.server.refusals import BadRequest
-from bridle.server.views import Records
+from bridle.protocols.codec import encode_data
+from bridle.protocols.session_errors import BadRequest
+from bridle.protocols.session_values import Records
+from bridle.protocols.store import Record, SessionSummary
+from bridle.service.workspace_scope import WorkspaceScope
+from bridle.stores.log_format import HEADER, TAIL
 from bridle.stores.markdown import to_markdown
 from bridle.stores.transfer import export_lines, head_of
 
@@ -25,13 +27,15 @@ _AT_ONCE = 4  # pages that are read at the same time
 _PIECE = 1 << 16  # bytes of a copy at a time
 _BLOCK = 1 << 20  # bytes of a log at a time
 FORMS = ("jsonl", "markdown")
+_LINE_BREAKS = bytes.maketrans(b"\r\n", b"  ")  # outside of strings they are only space in JSON
+_encode = msgspec.json.Encoder(enc_hook=str).encode
 Line = tuple[int, bytes]  # a record: its number, and its line without the hash
 
 
 class Reading:
     """Reads logs."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: WorkspaceScope) -> None:
         self._ground = ground
         self._turn = asyncio.Semaphore(_AT_ONCE)
 
@@ -57,8 +61,8 @@ class Reading:
         """The records after a number, each as a line without its hash."""
         with self._ground.folder.reader(session_id, after, _BLOCK) as reader:
             while lines := reader.read_new_lines():
-                for frame in map(to_frame, lines):
-                    yield frame.seq, frame.data
+                for line in map(record_line, lines):
+                    yield line_number(line), line
 
     def export(self, session_id: str, form: str) -> AsyncIterator[bytes]:
         """The session as a file, in pieces. Raise `BadRequest` for a form that there is not."""
@@ -74,6 +78,34 @@ class Reading:
         summary = SessionSummary(*head[:8])
         for text in to_markdown(summary, self._ground.folder.read(session_id)):
             yield text.encode("utf-8", "backslashreplace")
+
+
+def record_line(found: Record | bytes) -> bytes:
+    """Return a record, or a verified line of a log, as one line of JSON without its hash."""
+    if isinstance(found, bytes):
+        line = found[:-TAIL] + b"}"
+    else:
+        data, timestamp = encode_data(found.event), _encode(found.timestamp)
+        line = b'{"seq":%d,"timestamp":%b,"data":%b}' % (found.seq, timestamp, data)
+    return without_breaks(line)
+
+
+def without_breaks(line: bytes) -> bytes:
+    """Return JSON on one line: other programs may have written breaks between its values."""
+    return line.translate(_LINE_BREAKS) if b"\n" in line or b"\r" in line else line
+
+
+def line_number(line: bytes) -> int:
+    """Return the number of the record in a line."""
+    header = HEADER.match(line)
+    return int(header[1]) if header is not None else _decode_number(line).seq
+
+
+class _Numbered(Struct):
+    seq: int = 0
+
+
+_decode_number = msgspec.json.Decoder(_Numbered).decode
 
 
 def _first(lines: Iterable[Line], limit: int) -> list[Line]:

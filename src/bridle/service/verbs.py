@@ -13,17 +13,16 @@ from bridle.engine.session import Session
 from bridle.errors import SessionLocked
 from bridle.events import InterruptRequested, ModeChanged, TitleChanged
 from bridle.policy import Mode
+from bridle.protocols.session_errors import BadRequest
+from bridle.protocols.session_values import Change, LimitsView, NewSession, Resume
 from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_sender import new_message_id
-from bridle.server.bounds import narrowed
-from bridle.server.glimpse import glimpse
-from bridle.server.ground import Ground
-from bridle.server.holding import Holding, Tell, resume_session
-from bridle.server.opening import Wanted
-from bridle.server.posting import Posting
-from bridle.server.refusals import BadRequest
-from bridle.server.views import Change, LimitsView, NewSession, Resume
-from bridle.server.wanting import earlier
+from bridle.service.engine_pool import EngineSpec, previous_run
+from bridle.service.inbox_client import InboxClient
+from bridle.service.open_sessions import OnChange, OpenSessions, resume_session
+from bridle.service.session_info import summarize_log
+from bridle.service.session_limits import narrowed
+from bridle.service.workspace_scope import WorkspaceScope
 from bridle.stores.transfer import delete, fork
 
 _PATIENCE = 2.0  # seconds that an interrupt is waited for; it goes on all the same
@@ -43,7 +42,9 @@ def fork_title(title: str) -> str:
 class Verbs:
     """Does them."""
 
-    def __init__(self, ground: Ground, holding: Holding, posting: Posting, tell: Tell) -> None:
+    def __init__(
+        self, ground: WorkspaceScope, holding: OpenSessions, posting: InboxClient, tell: OnChange
+    ) -> None:
         self._ground = ground
         self._holding = holding
         self._posting = posting
@@ -56,7 +57,7 @@ class Verbs:
         root = await asyncio.to_thread(self._ground.workspace, wanted.workspace_path)
         title = _text(wanted.title, "title")
         session = await self._holding.begin(
-            Wanted(root, wanted.provider, wanted.model, wanted.agent)
+            EngineSpec(root, wanted.provider, wanted.model, wanted.agent)
         )
         if wanted.mode is not None:
             session.emit_with_first_prompt(ModeChanged(wanted.mode, by, "chosen at the start"))
@@ -157,14 +158,14 @@ class Verbs:
 
     async def _wanted(
         self, session_id: str, workspace: str, given: dict[str, str]
-    ) -> Wanted | None:
+    ) -> EngineSpec | None:
         """What the session is to have, where it is to have something else; None: as it was."""
         if not workspace and not given:
             return None
         await asyncio.to_thread(self._ground.known, session_id)
-        before = await asyncio.to_thread(earlier, self._ground, session_id, workspace)
+        before = await asyncio.to_thread(previous_run, self._ground, session_id, workspace)
         if given:
-            return Wanted(before.workspace, **given)
+            return EngineSpec(before.workspace, **given)
         return (await self._holding.as_before(before))[0] if before.moved else None
 
     async def _stop(self, session: Session, by: str) -> None:
@@ -188,7 +189,7 @@ class Verbs:
 
     def _is_left(self, session_id: str) -> bool:
         """Is there a turn that nobody carries?"""
-        return glimpse(self._ground.folder, session_id).history.running > 0
+        return summarize_log(self._ground.folder, session_id).history.running > 0
 
 
 def _given(wanted: Resume | Change) -> dict[str, str]:

@@ -9,23 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
-from bridle.server.answering import Answering
-from bridle.server.detailing import Detailing
-from bridle.server.ground import Ground
-from bridle.server.holding import Holding, Tell
-from bridle.server.inventory import Inventory
-from bridle.server.listing import Asked, Listing
-from bridle.server.looking import Looking
-from bridle.server.noticing import Noticing
-from bridle.server.offering import Offer
-from bridle.server.opening import Engines
-from bridle.server.posting import Posting
-from bridle.server.reading import Reading
-from bridle.server.recovering import Recovering
-from bridle.server.sending import Sending
-from bridle.server.undoing import Undoing
-from bridle.server.verbs import Verbs, fork_title
-from bridle.server.views import (
+from bridle.protocols.session_values import (
     ApprovalAnswer,
     ApprovalOutcome,
     Budget,
@@ -51,6 +35,20 @@ from bridle.server.views import (
     UndoOutcome,
     UndoPreview,
 )
+from bridle.service.answering import Answering
+from bridle.service.changes import Noticing
+from bridle.service.choices import AllowedChoices
+from bridle.service.engine_pool import EnginePool
+from bridle.service.inbox_client import InboxClient
+from bridle.service.inventory import Inventory
+from bridle.service.open_sessions import CrashRecovery, OnChange, OpenSessions
+from bridle.service.records import Reading
+from bridle.service.search import Looking
+from bridle.service.sending import Sending
+from bridle.service.session_list import Asked, Detailing, Listing
+from bridle.service.undo import Undoing
+from bridle.service.verbs import Verbs, fork_title
+from bridle.service.workspace_scope import WorkspaceScope
 from bridle.stores.reader import SessionFolder
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ _REST = 15.0  # seconds without anything, after which a session is let go
 _WAIT = 5.0  # seconds that another process has to do what it was asked to
 
 
-class Sessions:
+class LocalService:
     """Everything that can be asked of sessions. `workspaces` None: any folder.
 
     A session that rests for `rest` seconds is let go. Another process has `wait` seconds to do what
@@ -74,26 +72,26 @@ class Sessions:
     def __init__(
         self,
         folder: SessionFolder,
-        engines: Engines,
+        engines: EnginePool,
         workspaces: tuple[str, ...] | None,
         *,
         rest: float = _REST,
         wait: float = _WAIT,
-        offer: Offer | None = None,
+        offer: AllowedChoices | None = None,
     ) -> None:
         self.folder = folder
-        self.offer = offer or Offer()  # what may be chosen, where somebody else than the user asks
+        self.offer = offer or AllowedChoices()
         self.engines = engines
-        self._tellers: dict[Tell, bool] = {}  # and whether they want to hear of others' doings
+        self._tellers: dict[OnChange, bool] = {}  # and whether they want to hear of others' doings
         self._tasks: list[asyncio.Task[None]] = []
         self._rest = rest
-        self._ground = Ground(folder, workspaces)
+        self._ground = WorkspaceScope(folder, workspaces)
         self.workspaces = self._ground.workspaces
-        self._holding = Holding(self._ground, engines, self._tell, rest, self.offer)
+        self._holding = OpenSessions(self._ground, engines, self._tell, rest, self.offer)
         self._listing = Listing(self._ground, self._holding)
         self._detailing = Detailing(self._ground, self._holding, engines, self._listing)
         self._reading = Reading(self._ground)
-        self._posting = Posting(self._ground, self._holding, wait)
+        self._posting = InboxClient(self._ground, self._holding, wait)
         self._sending = Sending(self._ground, self._holding, self._posting)
         self._answering = Answering(self._ground, self._holding, self._posting)
         self._verbs = Verbs(self._ground, self._holding, self._posting, self._tell)
@@ -101,7 +99,7 @@ class Sessions:
         self._looking = Looking(self._ground, self._holding)
         self.inventory = Inventory(self._ground, self._holding, engines)
         self._noticing = Noticing(self._ground, self._holding, self._tell)
-        self._recovering = Recovering(self._ground, self._holding)
+        self._recovering = CrashRecovery(self._ground, self._holding)
 
     @property
     def stopping(self) -> bool:
@@ -283,7 +281,7 @@ class Sessions:
         """All that are open here, tasks too."""
         return self._holding.open()
 
-    def on_changed(self, tell: Tell, *, others: bool = True) -> Callable[[], None]:
+    def on_changed(self, tell: OnChange, *, others: bool = True) -> Callable[[], None]:
         """Call `tell` in the event loop when a session changes; what comes back ends that.
 
         With the session's id comes "opened", "changed", "closed" or "deleted". Without `others`

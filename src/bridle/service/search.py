@@ -14,12 +14,12 @@ from bridle.engine.grants import covered_calls
 from bridle.errors import ConfigError
 from bridle.messages import ToolCall
 from bridle.policy import parse_rule
+from bridle.protocols.session_errors import BadRequest
+from bridle.protocols.session_values import Hit, Hits, Paths, RulePreview
 from bridle.runtime.dry_run import past_calls
-from bridle.server.ground import Ground
-from bridle.server.holding import Holding
-from bridle.server.refusals import BadRequest
-from bridle.server.views import Hit, Hits, Paths, RulePreview
-from bridle.server.wanting import earlier
+from bridle.service.engine_pool import previous_run
+from bridle.service.open_sessions import OpenSessions
+from bridle.service.workspace_scope import WorkspaceScope
 from bridle.stores.search import search
 from bridle.stores.session_index import log_entries, read_entries
 from bridle.workspace.ignore import FileTree
@@ -36,7 +36,7 @@ Rank = tuple[int, int, int]
 class Looking:
     """Looks for things."""
 
-    def __init__(self, ground: Ground, holding: Holding) -> None:
+    def __init__(self, ground: WorkspaceScope, holding: OpenSessions) -> None:
         self._ground = ground
         self._holding = holding
 
@@ -65,7 +65,7 @@ class Looking:
 
     def _files(self, session_id: str, root: str, query: str, limit: int) -> Paths:
         self._ground.known(session_id)
-        root = root or earlier(self._ground, session_id).workspace
+        root = root or previous_run(self._ground, session_id).workspace
         return _matching(root, query, limit)
 
     def _previewed(self, session_id: str, rule: str) -> RulePreview:

@@ -7,8 +7,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from bridle.server.ground import Ground
-from bridle.server.holding import Holding
+from bridle.service.open_sessions import OpenSessions
+from bridle.service.workspace_scope import WorkspaceScope
 from bridle.stores.session_index import LogEntry, log_entries
 
 _EVERY = 1.0  # seconds between two looks
@@ -19,7 +19,9 @@ Print = tuple[int, int, float]
 class Noticing:
     """Looks at the folder while it runs."""
 
-    def __init__(self, ground: Ground, holding: Holding, tell: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, ground: WorkspaceScope, holding: OpenSessions, tell: Callable[[str, str], None]
+    ) -> None:
         self._ground = ground
         self._holding = holding  # what is open here tells of itself
         self._tell = tell

@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from bridle.errors import AgentError, SessionError
 from bridle.events import InboxMessageRefused
+from bridle.protocols.session_errors import Unavailable
 from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_sender import send_message
-from bridle.server.ground import Ground
-from bridle.server.holding import Holding
-from bridle.server.refusals import Unavailable
+from bridle.service.open_sessions import OpenSessions
+from bridle.service.workspace_scope import WorkspaceScope
 from bridle.stores.locks import describe_process, owner_pid
 from bridle.stores.reader import LogReader
 
@@ -25,14 +25,14 @@ _LOOK = 10  # ticks between two looks at who holds it
 T = TypeVar("T")
 
 
-class Refused(SessionError):
+class MessageRefused(SessionError):
     """Who holds the session has refused a letter."""
 
 
-class Posting:
+class InboxClient:
     """Puts letters, and waits a while for what comes of them."""
 
-    def __init__(self, ground: Ground, holding: Holding, patience: float) -> None:
+    def __init__(self, ground: WorkspaceScope, holding: OpenSessions, patience: float) -> None:
         self._ground = ground
         self._holding = holding
         self._patience = patience
@@ -57,7 +57,7 @@ class Posting:
     ) -> T:
         """What `outcome` finds in the log once the letter was done. `again`: it lies there already.
 
-        Raise `Refused` where it was refused, `Unavailable` where nothing was seen in time.
+        Raise `MessageRefused` where it was refused, `Unavailable` where nothing was seen in time.
         """
         self._holding.check_taking()
         folder = self._ground.folder
@@ -99,4 +99,4 @@ class Posting:
 def _check(record: Record, letter: str) -> None:
     event = record.event
     if isinstance(event, InboxMessageRefused) and event.letter == letter:
-        raise Refused(event.message or "it was refused")
+        raise MessageRefused(event.message or "it was refused")

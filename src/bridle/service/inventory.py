@@ -11,12 +11,11 @@ from bridle.engine.engine import Engine
 from bridle.errors import ConfigError
 from bridle.events import Grant
 from bridle.policy import Rule
-from bridle.server.glimpse import glimpse
-from bridle.server.ground import Ground
-from bridle.server.holding import Holding
-from bridle.server.opening import Engines, Wanted
-from bridle.server.showing import granted
-from bridle.server.views import Choices, Named
+from bridle.protocols.session_values import Choices, Named
+from bridle.service.engine_pool import EnginePool, EngineSpec
+from bridle.service.open_sessions import OpenSessions
+from bridle.service.session_info import granted, summarize_log
+from bridle.service.workspace_scope import WorkspaceScope
 from bridle.workspace.text import one_line
 
 _ABOUT = 200  # characters of a description
@@ -26,7 +25,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-z])|\n\s*\n")  # not after "e.g. th
 class Inventory:
     """What the sessions of a server have to work with."""
 
-    def __init__(self, ground: Ground, holding: Holding, engines: Engines) -> None:
+    def __init__(self, ground: WorkspaceScope, holding: OpenSessions, engines: EnginePool) -> None:
         self._ground = ground
         self._holding = holding
         self._engines = engines
@@ -46,7 +45,7 @@ class Inventory:
         engine = await self._engine(session_id)
         if (session := self._holding.get_open(session_id)) is not None:
             return rules_of(engine.parts.rules, session.mode, session.grants())
-        seen = await asyncio.to_thread(glimpse, self._ground.folder, session_id)
+        seen = await asyncio.to_thread(summarize_log, self._ground.folder, session_id)
         grants = granted(seen.history, engine.parts.ask_grant_seconds)
         return rules_of(engine.parts.rules, seen.history.mode or engine.parts.mode, grants)
 
@@ -56,7 +55,7 @@ class Inventory:
         for engine in self._engines.open():
             if engine.get_open(session_id) is not None:
                 return engine
-        return await self._engines.engine(Wanted(self._ground.workspace(head.workspace)))
+        return await self._engines.engine(EngineSpec(self._ground.workspace(head.workspace)))
 
 
 def tools_of(engine: Engine) -> Choices:

@@ -12,10 +12,10 @@ import msgspec
 from bridle.engine.session import Session
 from bridle.errors import SessionBusy, SessionError
 from bridle.events import Undone
-from bridle.server.ground import Ground
-from bridle.server.holding import Holding
-from bridle.server.refusals import ApprovalChanged, NotFound, UndoClash
-from bridle.server.views import ChangedFile, Clash, Undo, UndoOutcome, UndoPreview
+from bridle.protocols.session_errors import ApprovalChanged, NotFound, UndoClash
+from bridle.protocols.session_values import ChangedFile, Clash, Undo, UndoOutcome, UndoPreview
+from bridle.service.open_sessions import OpenSessions
+from bridle.service.workspace_scope import WorkspaceScope
 from bridle.workspace.undo.plan import Outcome
 from bridle.workspace.undo.undo import Undo as UndoStore
 
@@ -29,7 +29,7 @@ _HOW: dict[str, Literal["added", "changed", "deleted"]] = {
 class Undoing:
     """Previews an undo, and does it."""
 
-    def __init__(self, ground: Ground, holding: Holding) -> None:
+    def __init__(self, ground: WorkspaceScope, holding: OpenSessions) -> None:
         self._ground = ground
         self._holding = holding
 

@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 
 from bridle.engine.budget import Limits
 from bridle.events import LimitsNarrowed
-from bridle.server.views import LimitsView
+from bridle.protocols.session_values import LimitsView
 from bridle.stores.reader import SessionFolder, find_records
 
 _KIND = b'"kind":"limits"'

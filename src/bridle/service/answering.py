@@ -10,13 +10,18 @@ from bridle.engine.session import Session
 from bridle.errors import SessionClosed, SessionError, SessionLocked, UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, GrantRevoked
 from bridle.protocols.session import Answer
+from bridle.protocols.session_errors import (
+    ApprovalChanged,
+    ApprovalExpired,
+    ApprovalTaken,
+    NotFound,
+)
+from bridle.protocols.session_values import ApprovalAnswer, ApprovalOutcome
 from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_sender import new_message_id
-from bridle.server.ground import Ground
-from bridle.server.holding import Holding
-from bridle.server.posting import Posting, Refused
-from bridle.server.refusals import ApprovalChanged, ApprovalExpired, ApprovalTaken, NotFound
-from bridle.server.views import ApprovalAnswer, ApprovalOutcome
+from bridle.service.inbox_client import InboxClient, MessageRefused
+from bridle.service.open_sessions import OpenSessions
+from bridle.service.workspace_scope import WorkspaceScope
 from bridle.stores.reader import find_records
 
 _APPROVAL = b'"data":{"type":"approval_'
@@ -26,7 +31,7 @@ _EXPIRY = "expiry"
 class Answering:
     """Takes answers."""
 
-    def __init__(self, ground: Ground, holding: Holding, posting: Posting) -> None:
+    def __init__(self, ground: WorkspaceScope, holding: OpenSessions, posting: InboxClient) -> None:
         self._ground = ground
         self._holding = holding
         self._posting = posting
@@ -81,7 +86,7 @@ class Answering:
 
         try:
             counts = await self._posting.post(session_id, letter, told)
-        except Refused as refused:
+        except MessageRefused as refused:
             await asyncio.to_thread(self._refuse, session_id, call_id, shown)
             raise UnknownApproval(refused.message) from None
         if counts.letter != letter.id:
@@ -105,7 +110,7 @@ class Answering:
                 return (isinstance(event, GrantRevoked) and event.letter == letter.id) or None
 
             await self._posting.post(session_id, letter, done)
-        except Refused as refused:
+        except MessageRefused as refused:
             raise NotFound(refused.message) from None
 
     async def question(self, session_id: str, call_id: str, shown: str) -> ApprovalAsked | None:

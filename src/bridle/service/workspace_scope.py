@@ -7,12 +7,12 @@ import os
 from functools import lru_cache
 
 from bridle.errors import UnknownSession
-from bridle.server.refusals import BadRequest, UnknownWorkspace
+from bridle.protocols.session_errors import BadRequest, UnknownWorkspace
 from bridle.stores.reader import SessionFolder
 from bridle.stores.session_index import LogEntry, SessionEntry, get_session, read_entries
 
 
-class Ground:
+class WorkspaceScope:
     """The folders, and what the beginnings of logs say. `workspaces` None: any folder."""
 
     def __init__(self, folder: SessionFolder, workspaces: tuple[str, ...] | None) -> None:

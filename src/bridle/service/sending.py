@@ -16,20 +16,20 @@ from bridle.errors import EmptyPrompt, SessionBusy, SessionLocked
 from bridle.events import PromptReceived, When
 from bridle.messages import Part, to_parts
 from bridle.protocols.session import Prompt
-from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_sender import new_message_id
-from bridle.server.glimpse import glimpse
-from bridle.server.ground import Ground
-from bridle.server.holding import Holding
-from bridle.server.posting import Posting, Refused
-from bridle.server.refusals import (
+from bridle.protocols.session_errors import (
     IdempotencyConflict,
     NotFound,
     PromptBegun,
     QueueFull,
     Unavailable,
 )
-from bridle.server.views import Chat, ChatAccepted
+from bridle.protocols.session_values import Chat, ChatAccepted
+from bridle.protocols.store import InboxMessage, Record
+from bridle.runtime.inbox_sender import new_message_id
+from bridle.service.inbox_client import InboxClient, MessageRefused
+from bridle.service.open_sessions import OpenSessions
+from bridle.service.session_info import summarize_log
+from bridle.service.workspace_scope import WorkspaceScope
 from bridle.stores.inbox_files import read_messages
 from bridle.stores.reader import find_records
 
@@ -63,7 +63,7 @@ class Parcel(Struct, frozen=True):
 class Sending:
     """Takes prompts."""
 
-    def __init__(self, ground: Ground, holding: Holding, posting: Posting) -> None:
+    def __init__(self, ground: WorkspaceScope, holding: OpenSessions, posting: InboxClient) -> None:
         self._ground = ground
         self._holding = holding
         self._posting = posting
@@ -160,7 +160,7 @@ class Sending:
 
         try:
             return await self._posting.post(parcel.session_id, letter, turn_of, again=bool(waits))
-        except Refused as refused:
+        except MessageRefused as refused:
             raise SessionBusy(refused.message) from None
         except Unavailable:
             turn = await asyncio.to_thread(self._earlier, parcel) if waits else 0
@@ -180,7 +180,7 @@ class Sending:
         return ""
 
     def _check_there(self, parcel: Parcel) -> None:
-        history = glimpse(self._ground.folder, parcel.session_id).history
+        history = summarize_log(self._ground.folder, parcel.session_id).history
         if history.running and parcel.when == "idle":
             raise SessionBusy(f"session {parcel.session_id} is busy with turn {history.running}")
         _check_room(history)

@@ -1,0 +1,1 @@
+"""One service for the sessions of this machine, under every interface."""
