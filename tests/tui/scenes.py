@@ -11,7 +11,7 @@ from bridle.cli.house_here import OwnHouse
 from bridle.cli.setup import Setup
 from bridle.cli.start_checks import ChatPreface
 from bridle.tui.app import BridleApp
-from bridle.tui.composer_lines import Lines
+from bridle.tui.widgets.composer import Lines
 from tui.obeying_rig import press
 from tui.screen_rig import app_at, say, shows, until
 

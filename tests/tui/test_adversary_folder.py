@@ -6,8 +6,8 @@ import pytest
 
 from bridle.cli.start_checks import ChatPreface
 from bridle.config.trust import FolderFile, Trust
-from bridle.tui.dialogs_sheet import Sheet
-from bridle.tui.trusting import trust_lines
+from bridle.tui.dialogs import Sheet
+from bridle.tui.model.onboarding import trust_lines
 from tui.rig import workspace_in
 
 SPOOF = "Trusted already, and unchanged: everything"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridle.tui.screen_pastes import END, START, Parted
+from bridle.tui.driver import END, START, Parted
 from tui.rig import script
 from tui.test_opening import Terminal
 

@@ -11,8 +11,8 @@ from bridle.cli.house_here import OwnHouse
 from bridle.cli.setup import Setup
 from bridle.presentation.blocks import Prompt
 from bridle.tui.app import BridleApp
-from bridle.tui.composer import Composer
-from bridle.tui.history import Drafts
+from bridle.tui.widgets.composer import Composer
+from bridle.tui.widgets.history import Drafts
 from rig import run
 from tui.rig import own_house, script, workspace_in
 from tui.screen_rig import app_at, say, shows, until

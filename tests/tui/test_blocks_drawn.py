@@ -7,8 +7,8 @@ from rich.cells import cell_len
 
 from bridle.presentation.blocks import Call, Notice, Prompt, Reply, Thought, TurnEnd
 from bridle.tui.block_lines import Painter
-from bridle.tui.block_palette import DARK, LIGHT
-from bridle.tui.markdown import Pieces, code_blocks, pieces_of
+from bridle.tui.render.markdown import Pieces, code_blocks, pieces_of
+from bridle.tui.render.palette import DARK, LIGHT
 
 HOSTILE = "a\x1b[31mb\x1b]52;c;eHg=\x07c\u202ed\re&#x202e;"
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.presentation.commands import TABLE, Command
-from bridle.tui.completing import (
+from bridle.tui.model.fuzzy import fits, fitting
+from bridle.tui.widgets.completion import (
     Wanted,
     argument_choices,
     command_choices,
@@ -13,8 +14,7 @@ from bridle.tui.completing import (
     is_whole,
     wanted,
 )
-from bridle.tui.finding import fits, fitting
-from bridle.tui.pasting import Pastes
+from bridle.tui.widgets.composer import Pastes
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_files_with_spaces_are_quoted():
 
 
 def test_the_best_file_comes_first():
-    names = ["docs/composer/notes.md", "src/tui/composer.py", "src/tui/composer_lines.py"]
-    assert fitting("composer", names)[0] == "src/tui/composer.py"
-    assert fitting("tuicomp", names)[0] == "src/tui/composer.py"
+    names = ["docs/composer/notes.md", "src/tui/widgets/composer.py", "src/tui/widgets/composer.py"]
+    assert fitting("composer", names)[0] == "src/tui/widgets/composer.py"
+    assert fitting("tuicomp", names)[0] == "src/tui/widgets/composer.py"
     assert fitting("notes", names) == ("docs/composer/notes.md",)
     assert fitting("", names, 2) == tuple(names[:2])
 

@@ -5,9 +5,8 @@ from textual import events
 from textual.app import App
 
 from bridle.presentation.commands import Command
-from bridle.tui.composer import Composer
-from bridle.tui.composer_lines import Lines
-from bridle.tui.history import Drafts, Prompts
+from bridle.tui.widgets.composer import Composer, Lines
+from bridle.tui.widgets.history import Drafts, Prompts
 from rig import run
 
 FILES = ("src/app.py", "src/apple.md", "docs/a b.md")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bridle.errors import AgentError, ConfigError
-from bridle.tui.editing import edited, editor_of
-from bridle.tui.history import MOST, Drafts, Prompts
+from bridle.tui.editor import edited, editor_of
+from bridle.tui.widgets.history import MOST, Drafts, Prompts
 
 
 def test_the_files_are_private(tmp_path):

@@ -6,8 +6,16 @@ import stat
 import pytest
 from textual.app import App
 
-from bridle.tui.copying import LARGEST, by_program, code_blocks, copyable, pieces_of, to_file
-from bridle.tui.copying_screen import copy, copy_piece
+from bridle.tui.clipboard import (
+    LARGEST,
+    by_program,
+    code_blocks,
+    copy,
+    copy_piece,
+    copyable,
+    pieces_of,
+    to_file,
+)
 from rig import run
 
 ANSWER = """Do this:

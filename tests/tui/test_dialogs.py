@@ -10,8 +10,17 @@ from textual import events
 from textual.app import App
 from textual.widgets import OptionList
 
-from bridle.tui.dialogs import AskText, Choose, Confirm, Field, Item, TextPage
-from bridle.tui.dialogs_sheet import Sheet, _pieces, diff_lines
+from bridle.tui.dialogs import (
+    AskText,
+    Choose,
+    Confirm,
+    Field,
+    Item,
+    Sheet,
+    TextPage,
+    _pieces,
+    diff_lines,
+)
 from rig import run
 
 HOSTILE = "a\x1b[2Jb\u202ec\U000e0041"

@@ -10,12 +10,11 @@ from bridle.config.trust import Trust
 from bridle.errors import ConfigError, MissingModel
 from bridle.runtime import providers
 from bridle.tui.app import BridleApp
-from bridle.tui.dialogs import Choose, Confirm, TextPage
-from bridle.tui.dialogs_sheet import Sheet
-from bridle.tui.first_run import key_lines
-from bridle.tui.first_theme import first_theme
-from bridle.tui.themes import save_choice
-from bridle.tui.trusting import trust_lines
+from bridle.tui.dialogs import Choose, Confirm, Sheet, TextPage
+from bridle.tui.model.onboarding import trust_lines
+from bridle.tui.screens.onboarding import key_lines
+from bridle.tui.theme import first_theme
+from bridle.tui.user_settings import save_choice
 from rig import run
 from tui.obeying_rig import opens, press
 from tui.rig import script

@@ -9,8 +9,8 @@ from textual import events
 
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
-from bridle.tui.history import Prompts
 from bridle.tui.house import Asked, Listed, Place, Undone
+from bridle.tui.widgets.history import Prompts
 from bridle.workspace.text import neutral
 from rig import run
 from tui.raw_rig import left_over, raw_app

@@ -2,8 +2,8 @@
 
 from bridle.presentation.blocks import WORTH_PACKING, Reply, Thought
 from bridle.tui.block_lines import Painter
-from bridle.tui.block_palette import DARK
-from bridle.tui.conversation_window import MOST, Window
+from bridle.tui.render.palette import DARK
+from bridle.tui.render.window import MOST, Window
 
 WORDS = "One word after the other, é 漢 \ud800.\n" * 60
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bridle.tui.notifying import BELL, calling, has_osc9
-from bridle.tui.title import RESTORE, SAVE, Title, titled
+from bridle.tui.terminal import BELL, RESTORE, SAVE, Title, calling, has_osc9, titled
 
 EVIL = "4;x\x07\x1b]52;c;x\x1b\\\u202e\n\x9c\ud800"
 

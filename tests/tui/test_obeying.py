@@ -3,7 +3,7 @@
 from bridle.presentation.commands import TABLE
 from bridle.tui.dialogs import Choose, Confirm, TextPage
 from bridle.tui.obeying import ACTS
-from bridle.tui.picker import Picker
+from bridle.tui.screens.sessions import Picker
 from tui.obeying_rig import closes, obey, opens, play, press
 from tui.rig import call
 from tui.screen_rig import blocks, say, shows, until

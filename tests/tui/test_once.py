@@ -4,7 +4,7 @@ import time
 
 from textual.timer import Timer
 
-from bridle.tui.once import after
+from bridle.tui.timers import after
 from rig import run
 from tui.rig import own_house
 from tui.screen_rig import app_at, say, shows, until

@@ -205,7 +205,7 @@ def test_a_screen_that_breaks_gives_the_terminal_back_and_says_how_to_go_on(at, 
         "import sys\n"
         "class Late:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'bridle.tui.markdown_drawn':\n"
+        "        if name == 'bridle.tui.render.markdown':\n"
         "            raise RuntimeError('the painter is ill')\n"
         "sys.meta_path.insert(0, Late())\n"
     )

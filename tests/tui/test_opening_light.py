@@ -8,7 +8,7 @@ LOADED = """
 import sys
 from bridle.tui.lean import import_textual
 assert import_textual(), "Textual wants more of its palette than is known"
-import bridle.cli.full_screen, bridle.tui.screen_driver
+import bridle.cli.full_screen, bridle.tui.driver
 assert not import_textual()
 print(*sorted(sys.modules))
 """
@@ -19,7 +19,7 @@ LATER = (
     "tree_sitter",
     "bridle.events",
     "bridle.presentation.blocks",
-    "bridle.tui.completing",
+    "bridle.tui.widgets.completion",
 )
 NEVER = ("textual.command", "textual.widgets._select", "textual.widgets._input", "rich.markdown")
 

@@ -11,8 +11,8 @@ from bridle.client.values import SessionLine
 from bridle.tui.dialogs import AskText, Confirm
 from bridle.tui.house import Listed
 from bridle.tui.house_listed import listed
-from bridle.tui.picker import Picker
 from bridle.tui.picker_words import about, age, line_of
+from bridle.tui.screens.sessions import Picker
 from tui.obeying_rig import obey, opens, press
 from tui.obeying_rig import play as play_at
 from tui.rig import call

@@ -8,10 +8,10 @@ from rich.style import Style
 from bridle.events import PromptReceived, ResponseCompleted, TextDelta, ToolResultEvent, TurnEnded
 from bridle.messages import Message, Text, ToolOutput
 from bridle.protocols.store import Record
-from bridle.tui.block_palette import DARK, LIGHT
 from bridle.tui.blocks_fold import Fold
-from bridle.tui.colourless import bare
-from bridle.tui.conversation_window import MOST
+from bridle.tui.render.no_color import bare
+from bridle.tui.render.palette import DARK, LIGHT
+from bridle.tui.render.window import MOST
 from rig import run, seeds
 from tui.rig import call, own_house
 from tui.screen_rig import app_at, say, seen, shows, until

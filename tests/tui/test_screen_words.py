@@ -11,10 +11,10 @@ from bridle.presentation.amounts import budget_text, cost_text, duration, short_
 from bridle.presentation.blocks import Call
 from bridle.tui.bar_words import Facts, cells, short_path
 from bridle.tui.blocks_state import State
-from bridle.tui.curtain import picture
 from bridle.tui.house import is_same
-from bridle.tui.screen_keys import KEYS, help_lines
+from bridle.tui.keys import KEYS, help_lines
 from bridle.tui.side_words import meter, rows
+from bridle.tui.splash import picture
 from bridle.usage import ExecutionMetrics, Usage
 from bridle.workspace.text import quantity
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bridle.tui import working
+from bridle.tui.widgets import status
 from rig import run
 from tui.scenes import SCENES
 from tui.snapshot_rig import FOLDER, compare, still
@@ -22,7 +22,7 @@ def folder(monkeypatch):
     monkeypatch.setenv("HOME", str(made / "home"))
     monkeypatch.setenv("USER", "ann")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(working, "monotonic", float)  # what works does so for 0 s, however long
+    monkeypatch.setattr(status, "monotonic", float)  # what works does so for 0 s, however long
     yield made
     shutil.rmtree(made, ignore_errors=True)
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from bridle.presentation.commands import TABLE
-from bridle.tui.screen_keys import KEYS
+from bridle.tui.keys import KEYS
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = (ROOT / "docs" / "guides" / "terminal.md").read_text("utf-8")

@@ -5,7 +5,7 @@ import asyncio
 from bridle.errors import Unreachable
 from bridle.protocols.session import Answer
 from bridle.tui.questions import QuestionPanel
-from bridle.tui.tray import deliver, row_words, tray_words
+from bridle.tui.screens.approvals import deliver, row_words, tray_words
 from rig import run
 from tui.question_rig import asked
 from tui.rig import call, own_house

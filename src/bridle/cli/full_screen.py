@@ -15,8 +15,8 @@ from bridle.tui.app import BridleApp
 from bridle.tui.late import read_all
 
 if TYPE_CHECKING:
-    from bridle.tui.first_run_values import Preface
     from bridle.tui.house import House
+    from bridle.tui.model.onboarding import Preface
 
 DONE, INTERRUPTED = 0, 130  # as `failure.py` has them, without its imports
 

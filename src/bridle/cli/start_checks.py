@@ -16,7 +16,7 @@ from bridle.config.loader import load_settings
 from bridle.config.paths import state_folder
 from bridle.config.settings import KEY_VARIABLES
 from bridle.config.trust import COMMANDS, FILES, SKILLS, Trust
-from bridle.tui.first_run_values import EarlierSessions, Lacking, Untrusted
+from bridle.tui.model.onboarding import EarlierSessions, Lacking, Untrusted
 from bridle.workspace.fs import replace_file
 
 _COUNTING = (*FILES, *SKILLS, COMMANDS)  # where none of these lies, nothing has to be read

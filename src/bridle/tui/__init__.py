@@ -1,1 +1,1 @@
-"""The terminal as a face: a screen over a session's verbs. Importing this imports no Textual."""
+"""The terminal interface. Importing this package does not import Textual."""

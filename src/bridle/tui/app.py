@@ -18,10 +18,10 @@ from textual.driver import Driver
 from textual.screen import Screen
 from textual.theme import Theme
 
-from bridle.tui.block_palette import DARK, LIGHT, Palette, palette_of
 from bridle.tui.chat import ChatScreen
-from bridle.tui.curtain import as_usual
-from bridle.tui.first_theme import first_theme, theme_name
+from bridle.tui.render.palette import DARK, LIGHT, Palette, palette_of
+from bridle.tui.splash import as_usual
+from bridle.tui.theme import first_theme, theme_name
 
 if TYPE_CHECKING:
     from bridle.tui.house import House
@@ -60,7 +60,7 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
         self.theme = theme_name(first_theme(theme, os.environ), os.environ)
         self.chat = ChatScreen(opening, self.palette)
         if self.no_color:  # Textual leaves greys, and takes an empty variable for a wish
-            from bridle.tui.colourless import Colourless, coloured
+            from bridle.tui.render.no_color import Colourless, coloured
 
             self.no_color = bool(os.environ.get("NO_COLOR"))
             bare = Colourless(lambda: self.palette)
@@ -70,7 +70,7 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
         """Ours, where terminals are as it knows them."""
         if sys.platform == "win32":
             return super().get_driver_class()
-        from bridle.tui.screen_driver import ScreenDriver
+        from bridle.tui.driver import ScreenDriver
 
         return ScreenDriver
 

@@ -5,7 +5,7 @@ What a person must not be wrong about stays longest: the mode is the last thing 
 
 from typing import NamedTuple
 
-from bridle.tui.clean import clean_line
+from bridle.tui.render.safe_text import clean_line
 
 MODES = {
     "plan": "plan (read-only)",

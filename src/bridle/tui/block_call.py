@@ -13,7 +13,7 @@ from rich.text import Text
 
 from bridle.presentation.blocks import Call
 from bridle.presentation.calls import count_changed_lines
-from bridle.tui.clean import clean, clean_line, spaced
+from bridle.tui.render.safe_text import clean, clean_line, spaced
 from bridle.workspace.text import quantity
 
 Line = list[Segment]

@@ -22,11 +22,11 @@ from bridle.presentation.blocks import (
     TurnEnd,
 )
 from bridle.tui.block_call import CallLines, cut
-from bridle.tui.block_palette import Palette
-from bridle.tui.block_pen import Pen
 from bridle.tui.block_said import Growth
-from bridle.tui.clean import clean, clean_line, spaced
-from bridle.tui.markdown import Piece, pieces_of
+from bridle.tui.render.markdown import Piece, pieces_of
+from bridle.tui.render.palette import Palette
+from bridle.tui.render.pen import Pen
+from bridle.tui.render.safe_text import clean, clean_line, spaced
 from bridle.workspace.text import quantity
 
 Line = list[Segment]
@@ -95,7 +95,7 @@ class Painter:
         return []
 
     def _source(self, piece: Piece) -> list[str]:
-        from bridle.tui.markdown_drawn import draw_piece
+        from bridle.tui.render.markdown import draw_piece
 
         if piece.kind == "code":
             return spaced(piece.text).split("\n")
@@ -105,7 +105,7 @@ class Painter:
 
     def _set_theme(self) -> None:
         if not self._themed:
-            from bridle.tui.markdown_drawn import theme_of
+            from bridle.tui.render.markdown import theme_of
 
             self.console.push_theme(theme_of(self.pen.palette))
             self._themed = True

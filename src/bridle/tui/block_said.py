@@ -4,9 +4,9 @@ from rich.console import Console
 from rich.segment import Segment
 
 from bridle.presentation.blocks import GrowingText
-from bridle.tui.block_palette import Palette
-from bridle.tui.clean import clean
-from bridle.tui.markdown import Piece, Pieces
+from bridle.tui.render.markdown import Piece, Pieces
+from bridle.tui.render.palette import Palette
+from bridle.tui.render.safe_text import clean
 
 Line = list[Segment]
 _MARGIN = Segment("  ")
@@ -48,7 +48,7 @@ class Growth:
         return lines
 
     def _append(self, lines: list[Line], piece: Piece) -> None:
-        from bridle.tui.markdown_drawn import draw_piece
+        from bridle.tui.render.markdown import draw_piece
 
         if lines and not piece.joined:
             lines.append([])

@@ -21,25 +21,23 @@ from textual.widgets._toast import ToastRack
 from textual.worker import Worker
 
 from bridle.errors import AgentError
-from bridle.tui.bar import Bar
 from bridle.tui.bar_words import Facts
-from bridle.tui.block_palette import Palette
-from bridle.tui.composer import Composer, Sent
 from bridle.tui.composer_screen import Commanding
-from bridle.tui.conversation import Conversation
-from bridle.tui.once import after
+from bridle.tui.keys import KEYS
+from bridle.tui.render.palette import Palette
 from bridle.tui.screen_frames import Frames
-from bridle.tui.screen_keys import KEYS
-from bridle.tui.side import Side
-from bridle.tui.working import Working
+from bridle.tui.timers import after
+from bridle.tui.widgets.composer import Composer, Sent
+from bridle.tui.widgets.conversation import Conversation
+from bridle.tui.widgets.status import Bar, Side, Working
 
 if TYPE_CHECKING:
     from bridle.events import Event
     from bridle.presentation.blocks import Notice
     from bridle.tui.blocks_fold import Fold
-    from bridle.tui.carrying import Carrying
-    from bridle.tui.first_run_values import Preface
     from bridle.tui.house import House
+    from bridle.tui.model.onboarding import Preface
+    from bridle.tui.model.prompt_queue import Carrying
     from bridle.tui.screen_following import Following
 
 _SIDE = 100  # columns from which on the side panel is shown
@@ -183,7 +181,7 @@ class ChatScreen(Commanding, Screen[None]):
 
     async def rejoin(self) -> None:
         """Watch the session that the house is in now: it was opened, or changed."""
-        from bridle.tui.carrying import Carrying
+        from bridle.tui.model.prompt_queue import Carrying
         from bridle.tui.screen_following import Following
 
         house = self.house

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.config.paths import state_folder_str
 from bridle.errors import AgentError, MissingModel
-from bridle.tui.composer import Composer
-from bridle.tui.history import Drafts, Prompts
 from bridle.tui.screen_acts import Acts
+from bridle.tui.widgets.composer import Composer
+from bridle.tui.widgets.history import Drafts, Prompts
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.presentation.commands import Command
     from bridle.tui.dialogs import Dialog
-    from bridle.tui.first_run_values import Preface
+    from bridle.tui.model.onboarding import Preface
     from bridle.tui.obeying_screen import ScreenStage
     from bridle.tui.screen_following import Following
 
@@ -57,7 +57,7 @@ class Commanding(Acts):
         Return False if the person leaves instead. Raise `MissingModel` if no model is chosen.
         """
         if (earlier := await asyncio.to_thread(preface.earlier)) is not None:
-            from bridle.tui.picker import Picker
+            from bridle.tui.screens.sessions import Picker
 
             picker = Picker(earlier, workspace=earlier.workspace, escape="leaves bridle")
             chosen = await self.app.push_screen_wait(picker)
@@ -67,18 +67,18 @@ class Commanding(Acts):
             preface.resume(chosen)
         try:
             if (theme := await asyncio.to_thread(preface.theme)) != "auto":
-                from bridle.tui.first_theme import theme_name
+                from bridle.tui.theme import theme_name
 
                 self.app.theme = theme_name(theme, os.environ)
             if (folder := await asyncio.to_thread(preface.untrusted)) is not None:
-                from bridle.tui.first_run import about_folder
+                from bridle.tui.screens.onboarding import about_folder
 
                 self._remarks.append(await about_folder(preface, folder, self._ask))
         except AgentError as error:  # it does not count, and the rest goes on
             self._remarks.append(_told(error))
         try:
             if (lacking := await asyncio.to_thread(preface.lacking)) is not None:
-                from bridle.tui.first_run import about_model
+                from bridle.tui.screens.onboarding import about_model
 
                 self._remarks.append(await about_model(preface, lacking, self._ask))
         except MissingModel:

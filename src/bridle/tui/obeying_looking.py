@@ -7,8 +7,8 @@ from bridle.presentation.amounts import cost_text
 from bridle.presentation.commands import TABLE, Command, command_of
 from bridle.tui.dialogs import TextPage
 from bridle.tui.house import Named
+from bridle.tui.keys import help_lines
 from bridle.tui.obeying_stage import Act, Stage
-from bridle.tui.screen_keys import help_lines
 from bridle.workspace.text import one_line
 
 Lines = list[tuple[str, str]]

@@ -11,13 +11,12 @@ from textual.app import SuspendNotSupported
 from bridle.errors import SessionError
 from bridle.presentation.blocks import Block, Call, Prompt, Reply, Thought
 from bridle.presentation.commands import Command
-from bridle.tui.copying import code_blocks
-from bridle.tui.copying_screen import copy
+from bridle.tui.clipboard import code_blocks, copy
 from bridle.tui.dialogs import Choose, Dialog, Item
-from bridle.tui.editing import edited
-from bridle.tui.first_theme import theme_name
+from bridle.tui.editor import edited
 from bridle.tui.house import House
 from bridle.tui.obeying_stage import Severity
+from bridle.tui.theme import theme_name
 from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ What the session's log says itself (a fork, a rewind, an undo) is not said here 
 from pathlib import Path
 
 from bridle.errors import SessionError
-from bridle.tui.dialogs import AskText, Choose, Confirm, Item
-from bridle.tui.dialogs_sheet import diff_lines
+from bridle.tui.dialogs import AskText, Choose, Confirm, Item, diff_lines
 from bridle.tui.house import Undone
 from bridle.tui.obeying_stage import Act, Stage
-from bridle.tui.picker import Picker
+from bridle.tui.screens.sessions import Picker
 from bridle.workspace.text import one_line, quantity, size_of
 
 

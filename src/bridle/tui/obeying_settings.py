@@ -7,10 +7,10 @@ from bridle.errors import SessionError
 from bridle.policy import MODES, Mode
 from bridle.presentation.amounts import budget_text
 from bridle.tui.dialogs import Choose, Confirm, Item, TextPage
-from bridle.tui.first_theme import CHOICES as THEMES
 from bridle.tui.house import Named
 from bridle.tui.obeying_stage import Act, Stage
-from bridle.tui.themes import MEANINGS, config_place, save_choice
+from bridle.tui.theme import CHOICES as THEMES
+from bridle.tui.user_settings import MEANINGS, config_place, save_choice
 from bridle.usage import format_cost
 from bridle.workspace.text import one_line
 

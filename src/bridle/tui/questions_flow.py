@@ -19,10 +19,9 @@ from bridle.events import ApprovalAnswered, ApprovalAsked, Event, ModeChanged, T
 from bridle.policy import Mode
 from bridle.presentation.approvals import answer_text
 from bridle.tui.house import Asked, House
-from bridle.tui.notifying import calling
 from bridle.tui.questions import QuestionPanel
-from bridle.tui.title import Title
-from bridle.tui.tray import Tray, TrayPage, deliver
+from bridle.tui.screens.approvals import Tray, TrayPage, deliver
+from bridle.tui.terminal import Title, calling
 from bridle.workspace import change
 from bridle.workspace.text import one_line
 

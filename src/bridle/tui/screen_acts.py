@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 from textual import events
 
 from bridle.errors import AgentError
-from bridle.tui.clean import clean
-from bridle.tui.screen_keys import help_lines
+from bridle.tui.keys import help_lines
+from bridle.tui.render.safe_text import clean
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
     from bridle.policy import Mode
-    from bridle.tui.bar import Bar
-    from bridle.tui.carrying import Carrying
-    from bridle.tui.composer import Composer
-    from bridle.tui.conversation import Conversation
     from bridle.tui.house import House
+    from bridle.tui.model.prompt_queue import Carrying
     from bridle.tui.questions_flow import QuestionsFlow
-    from bridle.tui.side import Side
+    from bridle.tui.widgets.composer import Composer
+    from bridle.tui.widgets.conversation import Conversation
+    from bridle.tui.widgets.status import Bar, Side
 
     _Base = Screen[None]
 else:
@@ -141,7 +140,7 @@ class Acts(_Base):
 
     def action_suspend(self) -> None:
         """Give the terminal back to the shell, until `fg`."""
-        from bridle.tui.job_control import has_shell, stop_job
+        from bridle.tui.terminal import has_shell, stop_job
 
         if self.app.is_headless or not has_shell():
             self.bar.say("no shell with job control started bridle, so it cannot be suspended")
@@ -189,7 +188,7 @@ class Acts(_Base):
 
     async def _copy_answer(self) -> None:
         from bridle.presentation.blocks import Reply
-        from bridle.tui.copying_screen import copy_piece
+        from bridle.tui.clipboard import copy_piece
 
         blocks = self.conversation.fold.blocks
         said = [one.text for one in blocks if isinstance(one, Reply) and not one.discarded]

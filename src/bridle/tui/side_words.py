@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from bridle.presentation.amounts import cost_text, short_number, token_count
 from bridle.tui.blocks_state import State
-from bridle.tui.clean import clean_line
+from bridle.tui.render.safe_text import clean_line
 from bridle.workspace.text import quantity
 
 _MARKS = {"pending": ("○", "dim"), "in_progress": ("◐", "accent"), "completed": ("✓", "good")}

@@ -14,7 +14,7 @@ import click
 from bridle.cli.options import CHOOSE, THEMES, to_settings, turn_options
 
 if TYPE_CHECKING:
-    from bridle.tui.curtain import Curtain
+    from bridle.tui.splash import Curtain
 
 
 @click.command()
@@ -52,8 +52,8 @@ def command(**flags: Any) -> int:
 
 def curtain_for(theme: str | None) -> "Curtain":
     """The first picture, in the colours that the screen will have."""
-    from bridle.tui.curtain import Curtain
-    from bridle.tui.first_theme import first_theme
+    from bridle.tui.splash import Curtain
+    from bridle.tui.theme import first_theme
 
     chosen = first_theme(theme, os.environ)
     return Curtain(chosen, coloured=not os.environ.get("NO_COLOR"))

@@ -18,14 +18,14 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from bridle.tui.block_palette import DARK, Palette
-from bridle.tui.block_pen import Pen
-from bridle.tui.conversation_empty import EDGE, STEP, welcome
+from bridle.tui.render.palette import DARK, Palette
+from bridle.tui.render.pen import Pen
+from bridle.tui.render.welcome import EDGE, STEP, welcome
 
 if TYPE_CHECKING:
     from bridle.tui.block_lines import Painter
     from bridle.tui.blocks_fold import Fold
-    from bridle.tui.conversation_window import Window
+    from bridle.tui.render.window import Window
 
 
 class Conversation(ScrollView, can_focus=False):
@@ -83,7 +83,7 @@ class Conversation(ScrollView, can_focus=False):
     @property
     def _window(self) -> "Window":
         if self._made is None:
-            from bridle.tui.conversation_window import Window
+            from bridle.tui.render.window import Window
 
             self._made = Window(self.fold.blocks, self._painter())
         return self._made
@@ -129,7 +129,7 @@ class Conversation(ScrollView, can_focus=False):
 
     def warm(self) -> None:
         """In a thread: what the first answer would wait for."""
-        from bridle.tui.markdown_drawn import warm
+        from bridle.tui.render.markdown import warm
 
         warm(self._palette)
 

@@ -5,21 +5,26 @@ seen are written out, as on the screen. The terminal is asked first (OSC 52), th
 desktop; where neither may have worked, a private file holds it too.
 """
 
+import asyncio
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from textual.app import App
+
+from bridle.config.paths import state_folder
+from bridle.tui.dialogs import Choose, Item
 from bridle.workspace.fs import write_private
 from bridle.workspace.text import neutral, one_line, quantity
 
 LARGEST = 74_000  # bytes that terminals take by OSC 52; more is dropped by many
 _PATIENCE = 2.0  # seconds for a program of the desktop
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)")
-_FRAME = re.compile(r"   │ |.{0,3}", re.S)  # the bar beside an output, or the columns of the mark
 _PROGRAMS = (
     ("WAYLAND_DISPLAY", ("wl-copy",)),
     ("DISPLAY", ("xclip", "-selection", "clipboard")),
@@ -65,54 +70,6 @@ def copyable(text: str) -> str:
     return neutral(text.replace("\r\n", "\n"))
 
 
-class Origin(NamedTuple):
-    """Where a line of the view comes from."""
-
-    margin: int  # columns that are not part of the text
-    before: str  # what stands in the text between the line before and this one
-
-
-def origins(drawn: Sequence[str], written: Sequence[str]) -> list[Origin]:
-    """Find each drawn line in the text that it was drawn from, line by line of that text.
-
-    A drawn line that goes on where the one before it ended is a soft break. A line that is not
-    found in the text, as one of a table, stands for itself.
-    """
-    found: list[Origin] = []
-    rest, at = "", 0
-    for line in drawn:
-        frame = len(_FRAME.match(line)[0])  # type: ignore[index]  # it matches everything
-        body = line[frame:]
-        ink = "".join(body.split())
-        indent = len(body) - len(body.lstrip())
-        if ink and "".join(rest.split()).startswith(ink):
-            gap = rest[: len(rest) - len(rest.lstrip())]
-            found.append(Origin(frame + indent, gap))
-            rest = _after(rest, len(ink))
-            continue
-        place = next((n for n in range(at, len(written)) if ink and _begins(written[n], ink)), None)
-        rest = ""
-        if place is not None:
-            whole = written[place]
-            frame += max(0, indent - (len(whole) - len(whole.lstrip())))
-            rest, at = _after(whole, len(ink)), place + 1
-        found.append(Origin(frame, "\n"))
-    return found
-
-
-def _begins(text: str, ink: str) -> bool:
-    return "".join(text.split()).startswith(ink)
-
-
-def _after(text: str, count: int) -> str:
-    """What follows so many characters that are not spaces."""
-    for at, character in enumerate(text):
-        if count == 0:
-            return text[at:]
-        count -= not character.isspace()
-    return ""
-
-
 def by_program(text: str, environ: Mapping[str, str]) -> bool:
     """Hand it to a program of the desktop; False where there is none, or it failed."""
     for variable, command in _PROGRAMS:
@@ -149,3 +106,33 @@ def copied_words(text: str, *, told: bool, program: bool, file: Path | None) -> 
         return f"{size}, if the terminal allows it" + (f"; also in {file}" if file else "")
     where = f"they are in {file}" if file else "and no file could be written"
     return f"{size} are too many for the terminal, {where}"
+
+
+async def copy(app: App[Any], text: str) -> str:
+    """Copy it, neutral; how much went where."""
+    text = copyable(text)
+    told = len(text.encode()) <= LARGEST
+    if told:
+        app.copy_to_clipboard(text)
+    program = await asyncio.to_thread(by_program, text, os.environ)
+    file = None if program else await asyncio.to_thread(_kept, text)
+    return copied_words(text, told=told, program=program, file=file)
+
+
+async def copy_piece(app: App[Any], answer: str) -> str:
+    """Copy the answer, or what the person chooses of it; empty where they leave it."""
+    pieces = pieces_of(answer)
+    if not pieces:
+        return "there is no answer to copy yet"
+    if len(pieces) == 1:
+        return f"copied: {await copy(app, pieces[0].text)}"
+    items = [Item(str(at), piece.label) for at, piece in enumerate(pieces)]
+    chosen = await app.push_screen_wait(Choose("Copy", items))
+    return "" if chosen is None else f"copied: {await copy(app, pieces[int(chosen)].text)}"
+
+
+def _kept(text: str) -> Path | None:
+    try:
+        return to_file(text, state_folder(os.environ))
+    except OSError:
+        return None

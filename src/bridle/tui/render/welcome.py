@@ -5,7 +5,7 @@ from rich.segment import Segment
 from textual.geometry import Size
 from textual.strip import Strip
 
-from bridle.tui.block_pen import Pen
+from bridle.tui.render.pen import Pen
 
 EDGE = 1  # columns left free at both sides
 STEP = 40  # blocks that come at once when somebody looks back

@@ -18,12 +18,11 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from bridle.errors import AgentError
-from bridle.tui.clean import clean_line
-from bridle.tui.dialogs import AskText, Confirm, Dialog, Field
-from bridle.tui.dialogs_sheet import Sheet
+from bridle.tui.dialogs import AskText, Confirm, Dialog, Field, Sheet
 from bridle.tui.house import Listed, SessionList
-from bridle.tui.once import after
 from bridle.tui.picker_words import about, line_of
+from bridle.tui.render.safe_text import clean_line
+from bridle.tui.timers import after
 
 _SOON = 0.1  # seconds without another key
 _WIDE = 90  # columns from which on there is room for a preview beside

@@ -1,15 +1,128 @@
-"""The lines above the composer: that a turn runs and for how long, and the prompts that wait."""
+"""The status bar: one line at the bottom, and a word to the person for a while."""
 
+from asyncio import TimerHandle
 from time import monotonic
+from typing import TYPE_CHECKING
 
+from rich.style import Style
 from rich.text import Text
 from textual.timer import Timer
 from textual.widget import Widget
 
-from bridle.tui.block_palette import DARK, Palette
-from bridle.tui.block_pen import ink
-from bridle.tui.clean import clean_line
+from bridle.tui.bar_words import Facts, cells
+from bridle.tui.render.palette import DARK, Palette
+from bridle.tui.render.pen import ink
+from bridle.tui.render.safe_text import clean_line
+from bridle.tui.timers import after
 from bridle.workspace.text import quantity
+
+if TYPE_CHECKING:
+    from bridle.tui.blocks_state import State
+    from bridle.tui.side_words import Row
+
+
+class Bar(Widget):
+    """Model, agent, mode, workspace, sandbox, branch."""
+
+    DEFAULT_CSS = """
+    Bar { height: 1; background: $surface; padding: 0 1; }
+    """
+
+    def __init__(self, palette: Palette = DARK) -> None:
+        super().__init__(id="bar")
+        self.palette = palette
+        self.facts = Facts(opening=True)
+        self._word = ""
+        self._timer: TimerHandle | None = None
+
+    def tell(self, facts: Facts) -> None:
+        """These hold now."""
+        if facts != self.facts:
+            self.facts = facts
+            self.refresh()
+
+    def say(self, word: str, seconds: float = 3.0) -> None:
+        """A word to the person at the right end, for a while."""
+        self._word = word
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = after(seconds, self, self._unsay)
+        self.refresh()
+
+    @property
+    def word(self) -> str:
+        """What is said to the person now."""
+        return self._word
+
+    def _unsay(self) -> None:
+        self._word = ""
+        self.refresh()
+
+    def render(self) -> Text:
+        """The line."""
+        width = self.size.width
+        word = clean_line(self._word, max(0, width - 12)) if self._word else ""
+        room = width - (len(word) + 3 if word else 0)
+        line = Text(no_wrap=True, end="")
+        for number, cell in enumerate(cells(self.facts, room)):
+            if number:
+                line.append(" · ", ink(self.palette.dim))
+            line.append(cell.text, self._style(cell.tone))
+        if word:
+            line.append(" " * max(1, width - line.cell_len - len(word)))
+            line.append(word, ink(self.palette.accent))
+        line.truncate(width, overflow="ellipsis")
+        return line
+
+    def _style(self, tone: str) -> Style:
+        return ink(getattr(self.palette, tone), bold=tone in ("bad", "accent", "warn"))
+
+
+_PADDING = 4
+
+
+class Side(Widget):
+    """Shows the rows of `side_words`."""
+
+    DEFAULT_CSS = """
+    Side {
+        width: 34;
+        height: 1fr;
+        padding: 1 2;
+        background: $surface;
+    }
+    """
+
+    def __init__(self, palette: Palette = DARK) -> None:
+        super().__init__(id="side")
+        self.palette = palette
+        self._rows: list[Row] = []
+
+    def tell(self, state: "State", window: int) -> None:
+        """This is how things stand."""
+        from bridle.tui.side_words import rows
+
+        width = max(8, (self.size.width or 30))
+        found = rows(state, window, width)
+        if found != self._rows:
+            self._rows = found
+            self.refresh()
+
+    def render(self) -> Text:
+        """The lines that fit."""
+        text = Text(no_wrap=True, overflow="ellipsis", end="")
+        shown = self._rows[: max(0, self.size.height)]
+        for number, row in enumerate(shown):
+            if number:
+                text.append("\n")
+            if row.mark:
+                text.append(f"{row.mark} ", self._style(row.mark_tone))
+            text.append(row.text, self._style(row.tone))
+        return text
+
+    def _style(self, tone: str) -> Style:
+        return ink(getattr(self.palette, tone))
+
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _MOST = 3  # prompts that are shown

@@ -11,9 +11,8 @@ from typing import Any, Protocol
 from bridle.config.settings import KEY_VARIABLES
 from bridle.errors import MissingModel
 from bridle.tui.dialogs import Choose, Confirm, Dialog, Item, TextPage
-from bridle.tui.first_run_values import Lacking, Preface, Untrusted
-from bridle.tui.themes import config_place, save_choice
-from bridle.tui.trusting import trust_lines
+from bridle.tui.model.onboarding import Lacking, Preface, Untrusted, trust_lines
+from bridle.tui.user_settings import config_place, save_choice
 from bridle.workspace.text import one_line
 
 _OFFLINE = "offline"

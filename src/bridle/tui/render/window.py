@@ -4,7 +4,9 @@ Only what is near to what is looked at is drawn and kept; older blocks come when
 to them. Knows strips and the painter; the widget is `conversation.py`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,9 +14,9 @@ from textual.strip import Strip
 
 from bridle.presentation.blocks import Block, GrowingText, Removed, Reply
 from bridle.tui.block_lines import Painter, gap_before
-from bridle.tui.conversation_empty import EDGE, STEP
-from bridle.tui.copying import origins
+from bridle.tui.render.welcome import EDGE, STEP
 
+_FRAME = re.compile(r"   │ |.{0,3}", re.S)  # the bar beside an output, or the columns of the mark
 MOST = 400  # blocks that are kept drawn while nobody looks back
 
 
@@ -214,3 +216,51 @@ def _marked(strip: Strip, painter: Painter) -> Strip:
     """The line of the block that the keys are at."""
     ground = painter.pen.chosen
     return Strip([Segment(one.text, (one.style or Style()) + ground) for one in strip])
+
+
+class Origin(NamedTuple):
+    """Where a line of the view comes from."""
+
+    margin: int  # columns that are not part of the text
+    before: str  # what stands in the text between the line before and this one
+
+
+def origins(drawn: Sequence[str], written: Sequence[str]) -> list[Origin]:
+    """Find each drawn line in the text that it was drawn from, line by line of that text.
+
+    A drawn line that goes on where the one before it ended is a soft break. A line that is not
+    found in the text, as one of a table, stands for itself.
+    """
+    found: list[Origin] = []
+    rest, at = "", 0
+    for line in drawn:
+        frame = len(_FRAME.match(line)[0])  # type: ignore[index]  # it matches everything
+        body = line[frame:]
+        ink = "".join(body.split())
+        indent = len(body) - len(body.lstrip())
+        if ink and "".join(rest.split()).startswith(ink):
+            gap = rest[: len(rest) - len(rest.lstrip())]
+            found.append(Origin(frame + indent, gap))
+            rest = _after(rest, len(ink))
+            continue
+        place = next((n for n in range(at, len(written)) if ink and _begins(written[n], ink)), None)
+        rest = ""
+        if place is not None:
+            whole = written[place]
+            frame += max(0, indent - (len(whole) - len(whole.lstrip())))
+            rest, at = _after(whole, len(ink)), place + 1
+        found.append(Origin(frame, "\n"))
+    return found
+
+
+def _begins(text: str, ink: str) -> bool:
+    return "".join(text.split()).startswith(ink)
+
+
+def _after(text: str, count: int) -> str:
+    """What follows so many characters that are not spaces."""
+    for at, character in enumerate(text):
+        if count == 0:
+            return text[at:]
+        count -= not character.isspace()
+    return ""

@@ -2,7 +2,7 @@
 
 from rich.style import Style
 
-from bridle.tui.block_palette import FAINT, Palette
+from bridle.tui.render.palette import FAINT, Palette
 
 
 def ink(colour: str, *, bold: bool | None = None, italic: bool | None = None) -> Style:

@@ -13,7 +13,7 @@ from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter, Monochrome, NoColor
 
-from bridle.tui.block_palette import Palette
+from bridle.tui.render.palette import Palette
 
 _STANDS_OUT = 0.2  # of the way from black to white, between a ground and the window's own
 

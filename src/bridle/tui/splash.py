@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from bridle.startup import INTERRUPTED
-from bridle.tui.block_palette import DARK, LIGHT, Palette
+from bridle.tui.render.palette import DARK, LIGHT, Palette
 
 try:
     import termios

@@ -1,0 +1,1 @@
+"""What the screen shows, as values. No module here imports Textual."""

@@ -1,0 +1,1 @@
+"""The screens: the conversation, the list of sessions, approvals of all sessions, first run."""
