@@ -205,11 +205,11 @@ def test_a_screen_that_breaks_gives_the_terminal_back_and_says_how_to_go_on(at, 
         "import sys\n"
         "class Late:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'bridle.tui.render.markdown':\n"
+        "        if name == 'pygments.lexers.python':\n"
         "            raise RuntimeError('the painter is ill')\n"
         "sys.meta_path.insert(0, Late())\n"
     )
-    terminal = at({"text": "Hello."}, environ={"PYTHONPATH": str(breaks)})
+    terminal = at({"text": "```python\nx = 1\n```"}, environ={"PYTHONPATH": str(breaks)})
     terminal.until("scripted")
     terminal.type("go\r")
     assert terminal.end() == 1
