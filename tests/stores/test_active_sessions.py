@@ -4,7 +4,7 @@ import subprocess
 
 from bridle.stores import locks
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.session_index import active_sessions
+from bridle.stores.session_index import active_sessions, list_sessions
 from rig import PYTHON, make_engine, run
 
 HOLDER = """
@@ -54,6 +54,15 @@ def test_a_session_that_another_process_holds_is_a_neighbour_in_its_own_folder(s
     ]
     assert far == []
     assert active_sessions(state, str(here)) == []
+
+
+def test_a_list_says_which_sessions_a_process_has_open_and_takes_no_lock(state, tmp_path):
+    def look():
+        return [entry.is_owned for entry in list_sessions(state)]
+
+    _, _, owned = held_by_another(state, tmp_path, look)
+    assert owned == [True]
+    assert look() == [False]  # the other process has ended
 
 
 def test_where_the_system_tells_nothing_the_lock_is_asked(state, tmp_path, monkeypatch):

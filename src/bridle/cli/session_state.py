@@ -1,7 +1,7 @@
 """What a session does at this moment, for a list: held by a process, parked, or neither.
 
-The system's table of locks is read once, and each log's end without the codec. What the end does
-not tell is left unsaid.
+The system's table of locks is read only if one of them is open, and each log's end without the
+codec. What the end does not tell is left unsaid.
 """
 
 import re
@@ -36,7 +36,7 @@ class Doing(NamedTuple):
 
 def doing(found: list[SessionEntry]) -> dict[str, Doing]:
     """What each of these sessions does, by id."""
-    locks = lock_owners()
+    locks = lock_owners() if any(one.is_owned for one in found) else {}
     return {one.id: _look(one, locks) for one in found}
 
 

@@ -3,12 +3,25 @@
 import errno
 import fcntl
 import os
+import struct
 from collections.abc import Callable
+from contextlib import suppress
 
 from bridle.errors import StoreFailed
 from bridle.workspace.fs import FOLDER
 
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync stops at the drive
+# A mark that others can ask for without taking a lock (`locks.is_owned`); only Linux has it.
+_SET_MARK: int | None = getattr(fcntl, "F_OFD_SETLK", None)
+_MARK = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)  # the whole file
+
+
+def _lock(handle: int, operation: int) -> None:
+    """Lock a log and mark it as owned; both end with the handle."""
+    fcntl.flock(handle, operation)
+    if _SET_MARK is not None:
+        with suppress(OSError):  # some network file systems know no marks
+            fcntl.fcntl(handle, _SET_MARK, _MARK)
 
 
 def _sync(handle: int) -> None:
@@ -41,7 +54,7 @@ class Disk:
     cut = staticmethod(os.ftruncate)
     look = staticmethod(os.fstat)
     find = staticmethod(os.lstat)
-    lock = staticmethod(fcntl.flock)
+    lock: Callable[[int, int], None] = staticmethod(_lock)
 
 
 def write_at(disk: Disk, handle: int, data: bytes, offset: int) -> None:

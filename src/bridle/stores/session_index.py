@@ -59,7 +59,8 @@ class SessionEntry(NamedTuple):
     """What a list shows of a session: the fields of a `SessionSummary`, and what tells its state.
 
     `file`: device and inode of its log. `end`: the last bytes of the log. `parent`: the session
-    that started this one as a task.
+    that started this one as a task. `is_owned`: some process may have it open; only then is it
+    worth looking up which one.
     """
 
     id: str
@@ -73,6 +74,7 @@ class SessionEntry(NamedTuple):
     file: tuple[int, int] = (0, 0)
     end: bytes = b""
     parent: str = ""
+    is_owned: bool = False
 
 
 class LogEntry(NamedTuple):
@@ -243,7 +245,7 @@ def _with_note(log: LogEntry, note: str) -> SessionEntry:
 
 def _read_entry(log: LogEntry) -> SessionEntry | None:
     try:
-        head, end, file = _read_ends(log)
+        head, end, file, is_owned = _read_ends(log)
     except (FileNotFoundError, NotADirectoryError):  # deleted just now
         return None
     except OSError as error:
@@ -251,20 +253,20 @@ def _read_entry(log: LogEntry) -> SessionEntry | None:
     header = HEADER.match(head)
     if header is not None and header[3] == b"session_start":
         created = header[2].decode("utf-8", "replace")
-        return _summarize(log, _own_data(head), head, created, file, end)
+        return _summarize(log, _own_data(head), head, created, file, end, is_owned)
     records = _foreign_records(head)
     if records or (head.startswith(b"{") and b"\n" not in head and len(head) == _HEAD_SIZE):
         # or its first line is longer than that
         created = _text(records[0], "timestamp") if records else ""
         data = [record["data"] for record in records]
-        return _summarize(log, data, head, created, file, end)
+        return _summarize(log, data, head, created, file, end, is_owned)
     if not head:
         return _with_note(log, "(the log is empty)")
     return _with_note(log, f"(damaged; bridle sessions verify {log.id})")
 
 
-def _read_ends(log: LogEntry) -> tuple[bytes, bytes, tuple[int, int]]:
-    """The first and the last bytes of a log, and its device and inode."""
+def _read_ends(log: LogEntry) -> tuple[bytes, bytes, tuple[int, int], bool]:
+    """The first and the last bytes of a log, its device and inode, and whether it may be owned."""
     handle = os.open(f"{log.path}/{LOG_NAME}", READ)
     try:
         info = os.fstat(handle)
@@ -273,7 +275,7 @@ def _read_ends(log: LogEntry) -> tuple[bytes, bytes, tuple[int, int]]:
             end = head[-_END_SIZE:]
         else:
             end = os.pread(handle, _END_SIZE, info.st_size - _END_SIZE)
-        return head, end, (info.st_dev, info.st_ino)
+        return head, end, (info.st_dev, info.st_ino), locks.is_owned(handle)
     finally:
         os.close(handle)
 
@@ -311,6 +313,7 @@ def _summarize(
     created: str,
     file: tuple[int, int],
     end: bytes,
+    is_owned: bool,
 ) -> SessionEntry:
     workspace = model = title = prompt = parent = ""
     tags: tuple[str, ...] = ()
@@ -341,6 +344,7 @@ def _summarize(
         file=file,
         end=end,
         parent=parent,
+        is_owned=is_owned,
     )
 
 
