@@ -11,6 +11,7 @@ from cli_program import Program
 import bridle as library
 from bridle import errors
 from bridle.providers.scripted import Scripted
+from bridle.stores.disk import Disk
 
 PAY = {"name": "pay", "arguments": {"amount": 3}}
 ASK = {"calls": [{"name": "shell", "arguments": {"command": "echo x > x"}}]}
@@ -25,8 +26,8 @@ def test_a_list_says_which_sessions_are_held_and_by_whom(bridle: Program):
     bridle.run("run", "hi", "-m", bridle.script("ok"))
     rests = {"busy": False, "holder": "", "parked": False, "waiting": 0}
     assert listed(bridle) == rests
-    with bridle.logs()[0].open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with bridle.logs()[0].open("r+b") as file:
+        Disk.lock(file.fileno(), fcntl.LOCK_EX)
         assert listed(bridle) == {**rests, "holder": f"process {os.getpid()}"}
         assert "open  hi" in bridle.run("sessions", "list").stdout
     assert listed(bridle) == rests
