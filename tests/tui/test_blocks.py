@@ -31,8 +31,8 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.presentation.blocks import Call, Notice, Prompt, Removed, Reply, Thought, TurnEnd
+from bridle.presentation.fold import Fold
 from bridle.protocols.store import Record
-from bridle.tui.blocks_fold import Fold
 from bridle.tui.obeying_screen import last_answer
 from bridle.usage import Usage
 
@@ -40,7 +40,7 @@ from bridle.usage import Usage
 def folded(*events):
     fold = Fold()
     for seq, event in enumerate(events, 1):
-        fold.take(Record(seq, f"2026-01-01T00:00:{seq:02}Z", event))
+        fold.apply(Record(seq, f"2026-01-01T00:00:{seq:02}Z", event))
     return fold
 
 
@@ -87,11 +87,11 @@ def test_a_call_is_followed_from_the_wish_to_its_one_result():
     fold = folded(ToolCallStarted("c1", "shell"), ToolCallReady(a_call()))
     (call,) = fold.blocks
     assert (call.state, call.subject) == ("ready", "make")
-    fold.take(Record(3, "", CallIntended("c1", "shell")))
-    fold.take(Record(4, "", ToolOutputDelta("c1", "one\n")))
-    assert (call.state, call.live, list(fold.state.calls)) == ("running", "one\n", ["c1"])
-    fold.take(Record(5, "", a_result("one\ntwo\n[exit code 0]")))
-    assert (call.state, call.gist, call.live) == ("done", "two (2 lines)", "")
+    fold.apply(Record(3, "", CallIntended("c1", "shell")))
+    fold.apply(Record(4, "", ToolOutputDelta("c1", "one\n")))
+    assert (call.state, call.output, list(fold.state.calls)) == ("running", "one\n", ["c1"])
+    fold.apply(Record(5, "", a_result("one\ntwo\n[exit code 0]")))
+    assert (call.state, call.summary, call.output) == ("done", "two (2 lines)", "")
     assert fold.state.calls == {}
 
 
@@ -107,8 +107,8 @@ def test_a_question_shows_at_its_call_and_so_does_the_answer():
     asked = ApprovalAsked(a_call(), "hash", reason="it writes")
     fold = folded(ToolCallReady(a_call()), asked)
     assert (fold.blocks[0].state, list(fold.state.asked)) == ("asked", ["hash"])
-    fold.take(Record(3, "", ApprovalAnswered("c1", False, by="ada", shown="hash", word="not now")))
-    assert (fold.blocks[0].state, fold.blocks[0].word) == ("refused", "refused by ada: not now")
+    fold.apply(Record(3, "", ApprovalAnswered("c1", False, by="ada", shown="hash", word="not now")))
+    assert (fold.blocks[0].state, fold.blocks[0].note) == ("refused", "refused by ada: not now")
     assert fold.state.asked == {}
 
 
@@ -134,16 +134,16 @@ def test_an_edit_carries_its_diff_and_no_output_is_called_no_output():
         ToolCallReady(a_call("c3", "read", path="b")),
         a_result("only", "c3", "read"),
     )
-    assert (fold.blocks[0].diff, fold.blocks[0].gist) == (diff, "edited a")
-    assert [one.gist for one in fold.blocks[1:]] == ["no output", "only"]
+    assert (fold.blocks[0].diff, fold.blocks[0].summary) == (diff, "edited a")
+    assert [one.summary for one in fold.blocks[1:]] == ["no output", "only"]
 
 
 def test_a_prompt_that_waits_stands_in_the_queue_until_it_reaches_the_model():
     fold = folded(PromptReceived("one", turn=1), PromptReceived("two", turn=2, when="queue"))
     assert [one.content for one in fold.state.waiting.values()] == ["two"]
     assert len(fold.blocks) == 1
-    fold.take(Record(3, "", TurnEnded(1, "done")))
-    fold.take(Record(4, "", MessageAdded(user("two"), prompt=2, turn=2)))
+    fold.apply(Record(3, "", TurnEnded(1, "done")))
+    fold.apply(Record(4, "", MessageAdded(user("two"), prompt=2, turn=2)))
     assert (fold.blocks[-1], fold.state.waiting, fold.state.busy) == (Prompt("two"), {}, True)
 
 
@@ -186,10 +186,10 @@ def test_todos_files_and_modes_are_kept_beside():
 
 def test_what_was_drawn_is_not_drawn_again():
     fold = folded(PromptReceived("x", turn=1), TextDelta("a"))
-    assert fold.drain() == {0, 1}
-    fold.take(Record(3, "", TextDelta("b")))
-    assert fold.drain() == {1}
-    assert fold.drain() == set()
+    assert fold.take_changes() == {0, 1}
+    fold.apply(Record(3, "", TextDelta("b")))
+    assert fold.take_changes() == {1}
+    assert fold.take_changes() == set()
 
 
 _EVENTS = st.one_of(
@@ -221,10 +221,10 @@ _EVENTS = st.one_of(
 def test_any_order_of_records_folds_and_blocks_only_grow(events):
     fold, count = Fold(), 0
     for seq, event in enumerate(events, 1):
-        fold.take(Record(seq, "", event))
+        fold.apply(Record(seq, "", event))
         assert len(fold.blocks) >= count
         count = len(fold.blocks)
-        assert all(0 <= place < count for place in fold.drain())
+        assert all(0 <= place < count for place in fold.take_changes())
     if events and isinstance(events[-1], TurnEnded):
         assert not any(isinstance(one, Call) and one.is_open for one in fold.blocks)
 
@@ -256,10 +256,10 @@ def test_the_block_of_a_record_is_found_or_the_nearest_before_it():
         PromptReceived("two", turn=2),
         Rewound(3),
     )
-    assert [fold.place_of(seq, "") for seq in (1, 2, 4, 99)] == [0, 1, 2, 4]
-    assert fold.place_of(4, "prompt") == 0  # its own is gone
-    assert fold.place_of(2, "prompt") == 0
-    assert Fold().place_of(7) is None
+    assert [fold.find_block(seq, "") for seq in (1, 2, 4, 99)] == [0, 1, 2, 4]
+    assert fold.find_block(4, "prompt") == 0  # its own is gone
+    assert fold.find_block(2, "prompt") == 0
+    assert Fold().find_block(7) is None
 
 
 def test_a_reply_that_broke_off_is_said_to_be_discarded_and_the_next_one_is_another():
@@ -286,7 +286,7 @@ def retry(attempt, error="overloaded. Wait."):
 def test_the_attempts_of_a_request_are_one_row_that_ends_as_they_did():
     fold = folded(PromptReceived("go", turn=1), retry(2), UsageReported(Usage()), retry(3))
     assert fold.blocks[1:] == [Notice("overloaded. Retrying in 12 s, attempt 3…", "↻", "warn")]
-    fold.take(Record(5, "", TextDelta("Here")))
+    fold.apply(Record(5, "", TextDelta("Here")))
     assert fold.blocks[1:] == [Notice("overloaded. Attempt 3 got through.", "↻"), Reply(["Here"])]
 
 
@@ -307,7 +307,7 @@ def test_each_reply_that_broke_off_is_marked_and_is_not_the_last_answer():
     halves = [block for block in fold.blocks if isinstance(block, Reply | Thought)]
     assert [block.discarded for block in halves] == [True] * 6 + [False]
     whole = fold.blocks[-1]
-    fold.take(Record(99, "", ReplyDiscarded("cut")))
+    fold.apply(Record(99, "", ReplyDiscarded("cut")))
     assert (whole.discarded, last_answer(fold.blocks)) == (True, "")
 
 

@@ -20,14 +20,14 @@ def drawn(block, width=60, *, unfolded=False, palette=DARK):
 
 def test_a_call_is_one_line_and_unfolds():
     """S10"""
-    call = Call("c", "shell", "make test", "done", result="one\ntwo", gist="two (2 lines)")
+    call = Call("c", "shell", "make test", "done", result="one\ntwo", summary="two (2 lines)")
     assert drawn(call) == ["✓ shell make test · two (2 lines)"]
     assert drawn(call, unfolded=True)[1:] == ["  │ one", "  │ two"]
 
 
 def test_a_running_call_shows_the_end_of_what_it_says():
     """S10"""
-    call = Call("c", "shell", "make", "running", live="1\n2\n3\n4\n5\n6\n")
+    call = Call("c", "shell", "make", "running", output="1\n2\n3\n4\n5\n6\n")
     assert drawn(call) == ["● shell make", "  │ 3", "  │ 4", "  │ 5", "  │ 6"]
 
 
@@ -38,7 +38,7 @@ def test_a_diff_says_how_much_and_unfolds_without_its_header():
 
 
 def test_a_long_subject_leaves_room_for_the_outcome():
-    call = Call("c", "shell", "x" * 300, "failed", gist="exit code 1 · it broke")
+    call = Call("c", "shell", "x" * 300, "failed", summary="exit code 1 · it broke")
     (line,) = drawn(call, 80)
     assert "it broke" in line
     assert cell_len(line) <= 80
@@ -77,9 +77,9 @@ def test_markdown_is_drawn_and_html_is_only_shown():
         Prompt(HOSTILE, by=HOSTILE),
         Notice(HOSTILE),
         TurnEnd(HOSTILE, hint=HOSTILE),
-        Call("c", HOSTILE, HOSTILE, "failed", gist=HOSTILE, result=HOSTILE, word=HOSTILE),
+        Call("c", HOSTILE, HOSTILE, "failed", summary=HOSTILE, result=HOSTILE, note=HOSTILE),
         Call("c", "edit", HOSTILE, "done", diff=f"+{HOSTILE}", command=HOSTILE),
-        Call("c", "shell", HOSTILE, "running", live=HOSTILE),
+        Call("c", "shell", HOSTILE, "running", output=HOSTILE),
     ],
 )
 @pytest.mark.parametrize("unfolded", [False, True])

@@ -100,7 +100,7 @@ def test_a_note_about_the_sandbox_does_not_hide_why_a_command_failed():
 def test_a_failed_command_shows_its_last_lines_and_unfolds_to_all_of_them():
     lines = [f"line {number}" for number in range(1, 3001)]
     result = "\n".join([*lines, "", "[exit code 3]"])
-    call = Call("c", "shell", "make", "failed", result=result, gist="exit code 3")
+    call = Call("c", "shell", "make", "failed", result=result, summary="exit code 3")
     assert drawn(call)[0] == "✗ shell make · exit code 3"
     assert drawn(call)[-2:] == ["  │ line 3000", "  │ [exit code 3]"]
     assert len(drawn(call)) == 9
@@ -110,7 +110,7 @@ def test_a_failed_command_shows_its_last_lines_and_unfolds_to_all_of_them():
 
 def test_a_failed_command_that_said_nothing_is_one_line():
     result = "(no output)\n[exit code 3]"
-    call = Call("c", "shell", "false", "failed", result=result, gist="exit code 3 · no output")
+    call = Call("c", "shell", "false", "failed", result=result, summary="exit code 3 · no output")
     assert drawn(call) == ["✗ shell false · exit code 3 · no output"]
 
 

@@ -31,7 +31,7 @@ def test_what_was_packed_can_grow_and_settle_again():
     said.pack()
     said.grow("more")
     assert said.text == f"{WORDS}more"
-    said.settle("other")
+    said.finish("other")
     assert (said.text, said.packed) == ("other", b"")
 
 

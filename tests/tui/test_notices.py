@@ -28,9 +28,9 @@ from bridle.events import (
     UnknownEvent,
 )
 from bridle.presentation.blocks import Notice, Prompt
+from bridle.presentation.fold import Fold
 from bridle.presentation.notices import file_notices, notices_of
 from bridle.protocols.store import Record
-from bridle.tui.blocks_fold import Fold
 
 PLAIN = Paint(False)
 TOLD = (
@@ -55,7 +55,7 @@ def drawn(event, me="me"):
     fold.state.me = me
     fold.blocks.append(Prompt("hi"))
     fold.seqs.append(0)
-    fold.take(Record(9, "", event))
+    fold.apply(Record(9, "", event))
     return [one.text for one in fold.blocks if isinstance(one, Notice)]
 
 
@@ -100,8 +100,8 @@ def test_a_prompt_and_an_answer_have_the_name_of_another_and_not_ones_own():
     assert answered_line(answer, PLAIN, 80, "bo") == "  ✓ allowed by ann"
     fold = Fold()
     fold.state.me = "ann"
-    fold.take(Record(1, "", prompt))
-    fold.take(Record(2, "", PromptReceived("and?", by="bo")))
+    fold.apply(Record(1, "", prompt))
+    fold.apply(Record(2, "", PromptReceived("and?", by="bo")))
     assert [one.by for one in fold.blocks] == ["me", "bo"]
 
 

@@ -7,8 +7,8 @@ from rich.style import Style
 
 from bridle.events import PromptReceived, ResponseCompleted, TextDelta, ToolResultEvent, TurnEnded
 from bridle.messages import Message, Text, ToolOutput
+from bridle.presentation.fold import Fold
 from bridle.protocols.store import Record
-from bridle.tui.blocks_fold import Fold
 from bridle.tui.render.no_color import bare
 from bridle.tui.render.palette import DARK, LIGHT
 from bridle.tui.render.window import MOST
@@ -39,7 +39,7 @@ def long_fold(turns):
             TurnEnded(turn, "done"),
         ):
             seq += 1
-            fold.take(Record(seq, "", event))
+            fold.apply(Record(seq, "", event))
     return fold
 
 

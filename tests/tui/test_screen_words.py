@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from bridle.events import Todo
 from bridle.presentation.amounts import budget_text, cost_text, duration, short_number, token_count
 from bridle.presentation.blocks import Call
+from bridle.presentation.fold import ConversationState
 from bridle.tui.bar_words import Facts, cells, short_path
-from bridle.tui.blocks_state import State
 from bridle.tui.house import is_same
 from bridle.tui.keys import KEYS, help_lines
 from bridle.tui.side_words import meter, rows
@@ -114,7 +114,7 @@ def test_counts_times_and_sizes_are_said_as_a_person_would():
 
 def test_the_panel_shows_meters_todos_what_runs_and_files():
     """S10"""
-    state = State(
+    state = ConversationState(
         todos=(Todo("a", "completed"), Todo("b", "in_progress"), Todo("c")),
         files={"src/a.py": "added", "b.py": "deleted"},
         calls={"c": Call("c", "shell", "make", "running"), "d": Call("d", "edit", "x", "asked")},
@@ -146,7 +146,7 @@ def test_the_panel_shows_meters_todos_what_runs_and_files():
 
 @given(st.integers(0, 60), st.integers(0, 40), st.integers(0, 20))
 def test_the_panel_stays_short_and_says_how_much_it_leaves_out(todos, files, calls):
-    state = State(
+    state = ConversationState(
         todos=tuple(
             Todo(f"t{n}", "completed" if n < todos // 2 else "pending") for n in range(todos)
         ),

@@ -1,7 +1,7 @@
-"""What a conversation is made of, as a person sees it: prompts, answers, thoughts, calls, notices.
+"""The blocks of a conversation: prompts, replies, thoughts, calls, notices, ends of turns.
 
-Plain values without a screen. A block grows while something is under way; `blocks_fold.py` makes
-them of records. The texts are as they came: whoever shows them passes them through `clean.py`.
+Plain values; `fold.py` makes them from records. The texts are as they came: whoever shows them
+makes them harmless.
 """
 
 from typing import Literal
@@ -25,7 +25,7 @@ class Prompt(Struct):
 
 
 class GrowingText(Struct):
-    """Words that come in pieces. `discarded`: the reply broke off, and none of it counts."""
+    """Text that arrives in pieces. `discarded`: the reply broke off and is not used."""
 
     pieces: list[str] = field(default_factory=list)
     over: bool = False
@@ -34,7 +34,7 @@ class GrowingText(Struct):
 
     @property
     def text(self) -> str:
-        """All of it so far."""
+        """The text so far."""
         if self.packed:
             return decompress(self.packed).decode("utf-8", "surrogatepass")
         if len(self.pieces) > 1:
@@ -42,54 +42,51 @@ class GrowingText(Struct):
         return self.pieces[0] if self.pieces else ""
 
     def grow(self, text: str) -> None:
-        """Some more came."""
+        """Append a piece."""
         if self.packed:
             self.pieces, self.packed = [self.text], b""
         self.pieces.append(text)
 
-    def settle(self, text: str) -> None:
-        """It is over, and this is what it is."""
+    def finish(self, text: str) -> None:
+        """Set the final text."""
         self.pieces, self.over, self.packed = [text], True, b""
 
     def pack(self) -> None:
-        """It is far from what is looked at: keep it small."""
+        """Compress a long text that is out of sight."""
         if self.over and not self.packed and len(self.text) >= WORTH_PACKING:
             self.packed = compress(self.text.encode("utf-8", "surrogatepass"), 1)
             self.pieces = []
 
 
 class Reply(GrowingText):
-    """The model's answer, in markdown."""
+    """What the model says, as Markdown."""
 
 
 class Thought(GrowingText):
-    """What the model thought."""
+    """What the model thinks."""
 
 
 class Call(Struct):
-    """A tool at work, from the model's wish to its one result.
+    """A tool call, from the model's first delta to its one result.
 
-    `live` is the end of what it said while it ran, `result` what came of it, `told` how many
-    characters it said in all, `word` what a person answered or why they were asked.
+    `note` is why approval is needed, or the answer. `command` is set if `subject` cannot show all
+    of it. `output` is the end of the live output, `summary` one line about the result.
     """
 
     id: str
     name: str
     subject: str = ""
     state: CallState = "writing"
-    live: str = ""
-    told: int = 0
+    output: str = ""
     result: str = ""
-    gist: str = ""
+    summary: str = ""
     diff: str = ""
-    word: str = ""
+    note: str = ""
     command: str = ""
-    began: str = ""
-    ended: str = ""
 
     @property
     def is_open(self) -> bool:
-        """Has it no result yet?"""
+        """Whether it has no result yet."""
         return self.state in OPEN
 
 
@@ -102,7 +99,7 @@ class Notice(Struct):
 
 
 class TurnEnd(Struct):
-    """A turn is over. `reason` is empty where it came to its end; `used` says what it took."""
+    """The end of a turn. `reason` is empty if it is simply done; `used` is what it used."""
 
     reason: str = ""
     used: str = ""
@@ -111,16 +108,16 @@ class TurnEnd(Struct):
 
 
 class Removed(Struct):
-    """The place of something that was taken back: the log has it, the screen no more."""
+    """What a rewind left of a block: only the log still has it."""
 
 
 Block = Prompt | Reply | Thought | Call | Notice | TurnEnd | Removed
 
 
 def is_foldable(block: Block) -> bool:
-    """Is there more of it than is shown at first?"""
+    """Whether there is more of it than is shown at first."""
     if isinstance(block, Thought):
         return True
     if isinstance(block, Call):
-        return bool(block.result or block.live or block.diff or block.command)
+        return bool(block.result or block.output or block.diff or block.command)
     return isinstance(block, Prompt) and block.text.count("\n") >= 12

@@ -58,8 +58,8 @@ class CallLines:
         lines = [self._head(call)]
         if unfolded:
             lines += self._body(call)
-        elif call.state == "running" and call.live:
-            lines += self._tail(call.live, _TAIL)
+        elif call.state == "running" and call.output:
+            lines += self._tail(call.output, _TAIL)
         elif call.state == "failed" and call.name == "shell" and not _is_silent(call):
             lines += self._tail(call.result, _FAILED)
         return lines
@@ -89,9 +89,9 @@ class CallLines:
         if call.diff:
             added, taken = count_changed_lines(call.diff)
             return f"+{added} −{taken}"
-        if call.state == "refused" and call.word:
-            return clean_line(call.word, 300)
-        return clean_line(call.gist, 300)
+        if call.state == "refused" and call.note:
+            return clean_line(call.note, 300)
+        return clean_line(call.summary, 300)
 
     def _tail(self, output: str, most: int) -> list[Line]:
         lines = [one for one in clean(output[-4000:]).split("\n") if one.strip()][-most:]
@@ -101,11 +101,11 @@ class CallLines:
         lines: list[Line] = []
         if call.command:
             lines += self._text(call.command, self._pen.text)
-        if call.word:
-            lines += self._text(call.word, self._pen.tones["warn"])
+        if call.note:
+            lines += self._text(call.note, self._pen.tones["warn"])
         if call.diff:
             return lines + self._diff(call.diff)
-        text = (call.live if call.is_open else call.result).strip("\n")
+        text = (call.output if call.is_open else call.result).strip("\n")
         return lines + (self._text(text, self._pen.dim) if text else [])
 
     def _text(self, text: str, style: Style) -> list[Line]:
@@ -147,7 +147,7 @@ class CallLines:
 
 def _is_silent(call: Call) -> bool:
     """Did a command end without a word, as its first line says already?"""
-    return call.gist.endswith("no output")
+    return call.summary.endswith("no output")
 
 
 def _shared(subject: str, outcome: str, room: int) -> tuple[str, str]:

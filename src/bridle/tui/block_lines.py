@@ -86,7 +86,7 @@ class Painter:
         if isinstance(block, Prompt | Thought):
             return spaced(clean(block.text)).split("\n")
         if isinstance(block, Call):
-            texts = (block.command, block.word, block.diff or block.live or block.result)
+            texts = (block.command, block.note, block.diff or block.output or block.result)
             return [row for text in texts if text for row in spaced(clean(text)).split("\n")]
         if isinstance(block, Notice):
             return [clean_line(block.text, 2000)]

@@ -34,7 +34,7 @@ from bridle.tui.widgets.status import Bar, Side, Working
 if TYPE_CHECKING:
     from bridle.events import Event
     from bridle.presentation.blocks import Notice
-    from bridle.tui.blocks_fold import Fold
+    from bridle.presentation.fold import Fold
     from bridle.tui.house import House
     from bridle.tui.model.onboarding import Preface
     from bridle.tui.model.prompt_queue import Carrying
@@ -221,7 +221,7 @@ class ChatScreen(Commanding, Screen[None]):
     def _shown(self, fold: "Fold") -> None:
         """What was there before is folded."""
         for notice in self._told_early:
-            fold.tell(notice)
+            fold.add_notice(notice)
         self._told_early.clear()
         self.conversation.show(fold)
         self.draw_soon()
@@ -309,7 +309,7 @@ class ChatScreen(Commanding, Screen[None]):
         notice = Notice(text, mark, tone)  # type: ignore[arg-type]
         if self.following is None or not self.following.is_live:
             self._told_early.append(notice)
-        self.conversation.fold.tell(notice)
+        self.conversation.fold.add_notice(notice)
         self.draw_soon()
 
     def on_composer_submitted(self, event: Composer.Submitted) -> None:

@@ -142,7 +142,7 @@ class ScreenStage:
     def go_to(self, seq: int, kind: str) -> None:
         """To the block that shows it, where there is one."""
         conversation = self._screen.conversation
-        place = conversation.fold.place_of(seq, kind)
+        place = conversation.fold.find_block(seq, kind)
         if place is not None:
             conversation.refresh_blocks()
             conversation.go_to(place)

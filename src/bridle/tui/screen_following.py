@@ -9,8 +9,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from bridle.events import Event
+from bridle.presentation.fold import Fold
 from bridle.protocols.session import Conversation
-from bridle.tui.blocks_fold import Fold
 
 
 class Following:
@@ -41,7 +41,7 @@ class Following:
         fold = self.fold
         async with aclosing(self._session.subscribe(max(self._after, fold.seq))) as records:
             async for record in records:
-                fold.take(record)
+                fold.apply(record)
                 if self.is_live:
                     self._news()
                     self._heard(record.event)

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from bridle.presentation.amounts import cost_text, short_number, token_count
-from bridle.tui.blocks_state import State
+from bridle.presentation.fold import ConversationState
 from bridle.tui.render.safe_text import clean_line
 from bridle.workspace.text import quantity
 
@@ -24,7 +24,7 @@ class Row(Struct, frozen=True):
     mark_tone: str = "dim"
 
 
-def rows(state: State, window: int, width: int) -> list[Row]:
+def rows(state: ConversationState, window: int, width: int) -> list[Row]:
     """The panel's lines. `window` is the model's context in tokens, 0 where it is not known."""
     parts = [_meters(state, window, width), _todos(state, width)]
     parts += [_running(state, width), _files(state, width)]
@@ -35,7 +35,7 @@ def rows(state: State, window: int, width: int) -> list[Row]:
     return found
 
 
-def _meters(state: State, window: int, width: int) -> list[Row]:
+def _meters(state: ConversationState, window: int, width: int) -> list[Row]:
     used = state.used.context_tokens
     said = [Row("context", "dim")]
     if window and used:
@@ -59,7 +59,7 @@ def meter(share: float, width: int) -> str:
     return "━" * filled + "┄" * (width - filled)
 
 
-def _todos(state: State, width: int) -> list[Row]:
+def _todos(state: ConversationState, width: int) -> list[Row]:
     if not state.todos:
         return []
     done = sum(one.status == "completed" for one in state.todos)
@@ -74,7 +74,7 @@ def _todos(state: State, width: int) -> list[Row]:
     return said
 
 
-def _first_open(state: State) -> int:
+def _first_open(state: ConversationState) -> int:
     pairs = enumerate(state.todos)
     return next((at for at, one in pairs if one.status != "completed"), 0)
 
@@ -84,14 +84,14 @@ def _around(count: int, at: int, most: int) -> slice:
     return slice(start, min(count, start + most))
 
 
-def _running(state: State, width: int) -> list[Row]:
+def _running(state: ConversationState, width: int) -> list[Row]:
     calls = [one for one in state.calls.values() if one.is_open]
     if not calls:
-        if not state.doing:
+        if not state.activity:
             return []
         return [
             Row("running", "dim"),
-            Row(clean_line(state.doing, width - 2), "text", "●", "accent"),
+            Row(clean_line(state.activity, width - 2), "text", "●", "accent"),
         ]
     said = [Row("running", "dim")]
     for call in calls[:_RUNNING]:
@@ -102,7 +102,7 @@ def _running(state: State, width: int) -> list[Row]:
     return said
 
 
-def _files(state: State, width: int) -> list[Row]:
+def _files(state: ConversationState, width: int) -> list[Row]:
     if not state.files:
         return []
     said = [Row(f"{quantity(len(state.files), 'file')} changed", "dim")]

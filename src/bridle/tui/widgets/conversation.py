@@ -23,8 +23,8 @@ from bridle.tui.render.pen import Pen
 from bridle.tui.render.welcome import EDGE, STEP, welcome
 
 if TYPE_CHECKING:
+    from bridle.presentation.fold import Fold
     from bridle.tui.block_lines import Painter
-    from bridle.tui.blocks_fold import Fold
     from bridle.tui.render.window import Window
 
 
@@ -70,7 +70,7 @@ class Conversation(ScrollView, can_focus=False):
     def fold(self) -> "Fold":
         """What is shown; there from its first use on."""
         if self._fold is None:
-            from bridle.tui.blocks_fold import Fold
+            from bridle.presentation.fold import Fold
 
             self._fold = Fold()
         return self._fold
@@ -96,7 +96,7 @@ class Conversation(ScrollView, can_focus=False):
     def show(self, fold: "Fold") -> None:
         """Another session, from its end."""
         self._fold, self._made = fold, None
-        fold.drain()
+        fold.take_changes()
         self._window.fill(3 * max(24, self.size.height))
         self.follows = True
         self._resized()
@@ -104,7 +104,7 @@ class Conversation(ScrollView, can_focus=False):
 
     def refresh_blocks(self) -> None:
         """Draw what changed in the fold since the last time."""
-        if self._fold is None or not (changed := self._fold.drain()):
+        if self._fold is None or not (changed := self._fold.take_changes()):
             return
         window = self._window
         before = window.height

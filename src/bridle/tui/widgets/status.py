@@ -17,7 +17,7 @@ from bridle.tui.timers import after
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
-    from bridle.tui.blocks_state import State
+    from bridle.presentation.fold import ConversationState
     from bridle.tui.side_words import Row
 
 
@@ -98,7 +98,7 @@ class Side(Widget):
         self.palette = palette
         self._rows: list[Row] = []
 
-    def tell(self, state: "State", window: int) -> None:
+    def tell(self, state: "ConversationState", window: int) -> None:
         """This is how things stand."""
         from bridle.tui.side_words import rows
 
