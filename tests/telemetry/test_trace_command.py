@@ -9,8 +9,7 @@ from rig_spans import LOOKS, WRITES, Collected, traced_engine
 
 from bridle.cli import main
 from bridle.cli.style import Paint, cells
-from bridle.cli.trace_reading import MOST, Branch, Reading
-from bridle.cli.trace_tree import Lines, Scale, short, spoken
+from bridle.cli.trace_tree import MOST, Branch, Lines, Reading, Scale, short, spoken
 from bridle.engine.trace import Span
 from bridle.events import (
     CallIntended,

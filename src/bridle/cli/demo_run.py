@@ -1,8 +1,7 @@
-"""One showing of the demo: the project, the turn, the answers, and a look at what came of it.
+"""The work of `bridle demo`: a small project, a scripted model, and the turn that fixes it.
 
-The model is pretended; everything else is not: files, commands, questions, log. At the end the test
-is run once more, by us, and the exit code says whether it passes.
-"""
+Only the model is scripted; files, commands, approvals and the log are real. At the end the test is
+run once more, by us, and the exit code says whether it passes."""
 
 import asyncio
 import shlex
@@ -10,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from bridle.cli import demo_story
 from bridle.cli.approver import full_text
 from bridle.cli.event_lines import usage_line
 from bridle.cli.exit_codes import DONE, FAILED, complain
@@ -21,8 +20,126 @@ from bridle.cli.style import wrapped
 from bridle.cli.turn import Watch
 from bridle.engine.session import Session
 from bridle.events import ApprovalAsked
-from bridle.protocols.session import NO, TurnResult
+from bridle.protocols.provider import ProviderInfo
+from bridle.protocols.session import NO, Answer, TurnResult
+from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
+from bridle.usage import Price
+
+PROMPT = "The test in this folder fails. Find out why and fix it."
+TEST = f"{shlex.quote(sys.executable)} -B -m unittest -q"
+
+PROJECT = {
+    "basket.py": '''\
+"""A shopping basket."""
+
+
+def total(prices, discount=0):
+    """What the basket costs; `discount` is in percent."""
+    return sum(prices) * (100 - discount) / 10
+''',
+    "test_basket.py": """\
+import unittest
+
+from basket import total
+
+
+class BasketTest(unittest.TestCase):
+    def test_a_discount_is_taken_off(self):
+        self.assertEqual(total([40, 60], discount=25), 75)
+
+
+if __name__ == "__main__":
+    unittest.main()
+""",
+    "README.md": "# basket\n\nPrices, summed. Run the test with `python -m unittest`.\n",
+}
+
+_WRONG = "    return sum(prices) * (100 - discount) / 10\n"
+_RIGHT = "    return sum(prices) * (100 - discount) / 100\n"
+
+ANSWERS = {
+    TEST: Answer(True, "session"),
+    "rm basket.py test_basket.py": Answer(
+        False, word="fix the line, do not throw the project away"
+    ),
+    "edit": Answer(True),
+}
+
+
+def lay_out(folder: Path) -> None:
+    """Make the project."""
+    for name, content in PROJECT.items():
+        (folder / name).write_text(content)
+
+
+def model(*, fast: bool) -> Scripted:
+    """A model that says its lines at the pace of a real one, or at once."""
+    pace = {} if fast else {"delay": 0.7, "pause": 0.03}
+    info = ProviderInfo("scripted", "demo", 200_000, price=Price(3, 15, 0.3))
+    return Scripted([{**reply, **pace} for reply in _replies()], info=info)
+
+
+def _replies() -> list[dict[str, Any]]:
+    return [
+        _say(
+            "I will look at what is here, run the test, and go from there.",
+            (900, 0, 60),
+            ("todo_write", _todos("in_progress", "pending", "pending")),
+        ),
+        _say("", (120, 900, 30), ("glob", {"pattern": "**/*.py"})),
+        _say(
+            "",
+            (150, 1020, 70),
+            ("read", {"path": "basket.py"}),
+            ("read", {"path": "test_basket.py"}),
+        ),
+        _say("Now the test.", (420, 1170, 40), ("shell", {"command": TEST})),
+        _say(
+            "75 was expected, and ten times as much came. "
+            "Maybe a price list outside of the project explains it?",
+            (260, 1590, 60),
+            ("read", {"path": "../../prices.txt"}),
+        ),
+        _say(
+            "That is not mine to read. Or a clean start?",
+            (110, 1850, 50),
+            ("shell", {"command": "rm basket.py test_basket.py"}),
+        ),
+        _say(
+            "Fair enough. The cause is in `total`: a percentage is divided by 100, not by 10.",
+            (200, 1960, 90),
+            ("edit", {"path": "basket.py", "old": _WRONG, "new": _RIGHT}),
+        ),
+        _say("The same test again.", (180, 2160, 40), ("shell", {"command": TEST})),
+        _say("", (120, 2340, 50), ("todo_write", _todos("completed", "completed", "completed"))),
+        _say(
+            "The test passes. `total` divided by 10 where it has to divide by 100; that one line "
+            "of basket.py is changed, and nothing else.",
+            (90, 2460, 45),
+        ),
+    ]
+
+
+def _say(
+    text: str, use: tuple[int, int, int], *calls: tuple[str, dict[str, Any]]
+) -> dict[str, Any]:
+    fresh, cached, written = use
+    return {
+        "text": text,
+        "calls": [{"name": name, "arguments": arguments} for name, arguments in calls],
+        "usage": {"input_tokens": fresh, "cache_read_tokens": cached, "output_tokens": written},
+    }
+
+
+def _todos(*states: str) -> dict[str, Any]:
+    things = ("Find out why the test fails", "Fix it", "Run the test again")
+    return {
+        "todos": [
+            {"content": thing, "status": state} for thing, state in zip(things, states, strict=True)
+        ]
+    }
+
 
 _WHO = "the demo"
 
@@ -30,7 +147,7 @@ _WHO = "the demo"
 def show(*, fast: bool) -> int:
     """Lay the project out in a folder of its own and show it; the exit code."""
     with tempfile.TemporaryDirectory(prefix="bridle-demo-") as folder:
-        demo_story.lay_out(Path(folder))
+        lay_out(Path(folder))
         return run_async(Demo(Path(folder), fast=fast).play())
 
 
@@ -48,15 +165,15 @@ class Demo:
         paint, line = self._screen.paint, self._screen.line
         line(paint.bold("bridle demo") + paint.dim("  a scripted model, real tools, a real gate"))
         line(paint.dim(f"a small project with a failing test lies in {self._folder}"))
-        line(f"\n{paint.cyan('❯')} {paint.bold(demo_story.PROMPT)}")
-        model = demo_story.model(fast=self._fast)
+        line(f"\n{paint.cyan('❯')} {paint.bold(PROMPT)}")
+        scripted = model(fast=self._fast)
         async with build_engine(
-            model, workspace=self._folder, on_ask="wait", mode="ask", face="demo"
+            scripted, workspace=self._folder, on_ask="wait", mode="ask", face="demo"
         ) as engine:
             session = await engine.session()
             self._screen.on_asked = lambda asked: self._hear(session, asked)
             async with Watch(session, self._screen.feed) as watch:
-                result = await watch.send(demo_story.PROMPT)
+                result = await watch.send(PROMPT)
             self._tell(result, session.log_path)
         return self._verify(result)
 
@@ -66,7 +183,7 @@ class Demo:
     async def _answer(self, session: Session, asked: ApprovalAsked) -> None:
         """The gate asks; the demo answers in its own name, with the verb every face has."""
         call, paint = asked.call, self._screen.paint
-        answer = demo_story.ANSWERS.get(str(call.arguments.get("command", call.name)), NO)
+        answer = ANSWERS.get(str(call.arguments.get("command", call.name)), NO)
         self._screen.line(full_text([asked], paint, self._screen.width))
         await asyncio.sleep(0 if self._fast else 1.2)
         said = paint.green("yes") if answer.allowed else paint.red("no")
@@ -86,7 +203,7 @@ class Demo:
 
     def _verify(self, result: TurnResult) -> int:
         """Run the test ourselves: the model's word is not enough."""
-        test = shlex.split(demo_story.TEST)
+        test = shlex.split(TEST)
         done = subprocess.run(test, cwd=self._folder, capture_output=True, text=True, timeout=60)
         if not result.ok or done.returncode:
             complain(

@@ -1,17 +1,19 @@
-"""`bridle help`: pages about every command, and about what no command alone is about.
+"""`bridle help`: pages about commands and topics, formatted for the terminal.
 
-A page is a markdown file in `help_pages/`; its first line is `# name: what it is`. What the pages
-say of options comes from the commands themselves (`scripts/sync-help`). No pager: a terminal
-scrolls, and `bridle help policy | less` is there for who wants one.
-"""
+A page is a Markdown file in `help_pages/`; its first line is `# name: what it is`. What the pages
+say about options comes from the commands themselves (`scripts/sync-help`). There is no pager: use
+`bridle help policy | less`. The formatter knows as much Markdown as the pages use: headings,
+paragraphs, lists, tables and fenced code."""
 
+import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import click
 
-from bridle.cli.style import paint_for, plain, width_of
+from bridle.cli.style import Paint, cells, paint_for, plain, width_of
 
 _PAGES = Path(__file__).parent.parent / "help_pages"
 WIDEST = 80
@@ -40,8 +42,6 @@ def command(topic: tuple[str, ...]) -> None:
 
     For a command of a group: `bridle help sessions fork`.
     """
-    from bridle.cli.help_words import listed, rendered
-
     paint, width = paint_for(sys.stdout), min(WIDEST, width_of(sys.stdout) - 1)
     if not topic:
         click.echo(listed(_sorts(), paint, width))
@@ -87,3 +87,150 @@ def _unknown(topic: str) -> str:
     near = get_close_matches(topic, page_names(), 1)
     advice = f"Did you mean `bridle help {near[0]}`?" if near else "`bridle help` lists them."
     return f"there is no page about {plain(topic)!r}\n{advice}"
+
+
+_COMMENT = re.compile(r"^<!--.*?-->\n?", re.M | re.S)
+_CODE = re.compile(r"`([^`]+)`")
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+_TERM = re.compile(r"- (`[^`]+`(?:, `[^`]+`)*): (.*)", re.S)
+_ITEM = re.compile(r"(\s*)(-|\d+\.) (.*)", re.S)
+_COLUMN = 26  # where the meaning of a term begins
+_LEAST = 24  # columns for it; else it stands below its term
+
+
+def rendered(page: str, paint: Paint, width: int) -> str:
+    """The whole page."""
+    lines: list[str] = []
+    for block in _blocks(_COMMENT.sub("", page)):
+        lines += [*_shown(block, paint, width), ""]
+    return "\n".join(lines).rstrip("\n")
+
+
+def listed(sorts: dict[str, list[tuple[str, str]]], paint: Paint, width: int) -> str:
+    """The names of all pages, with a word on each."""
+    lines = ["Usage: bridle help TOPIC", ""]
+    for sort, names in sorts.items():
+        lines.append(paint.bold(f"{sort}:"))
+        for name, about in names:
+            lines += _entry(name, about, paint, width, column=16)
+        lines.append("")
+    return "\n".join(lines).rstrip("\n")
+
+
+def _blocks(page: str) -> Iterator[list[str]]:
+    """Fenced code whole; else what lies between empty lines, a heading by itself."""
+    block: list[str] = []
+    fenced = False
+    for line in page.splitlines():
+        opens = line.startswith("```")
+        if opens and not fenced and block:
+            yield block
+            block = []
+        if fenced or opens or line.strip():
+            block.append(line)
+        ends_fence, fenced = fenced and opens, fenced != opens
+        if block and (ends_fence or (not fenced and (not line.strip() or line.startswith("#")))):
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _shown(block: list[str], paint: Paint, width: int) -> Iterator[str]:
+    first = block[0]
+    if first.startswith("```"):
+        yield from (f"    {line}" for line in block[1:-1])
+    elif first.startswith("#"):
+        yield from (paint.bold(line) for line in wrap(first.lstrip("# "), width))
+    elif first.startswith("|"):
+        yield from _table(block, paint, width)
+    elif _ITEM.match(first):
+        for item in _items(block):
+            yield from _item(item, paint, width)
+    else:
+        yield from wrap(" ".join(line.strip() for line in block), width, paint=paint)
+
+
+def _items(block: list[str]) -> Iterator[str]:
+    """The items of a list, each on one line."""
+    item = ""
+    for line in block:
+        if _ITEM.match(line) and item:
+            yield item
+            item = ""
+        item += f" {line.strip()}" if item else line
+    yield item
+
+
+def _item(item: str, paint: Paint, width: int) -> Iterator[str]:
+    if term := _TERM.fullmatch(item):
+        yield from _entry(term[1].replace("`", ""), term[2], paint, width)
+    elif found := _ITEM.fullmatch(item):
+        indent = f"{found[1]}  {found[2]} "
+        yield from wrap(found[3], width, indent, " " * len(indent), paint)
+
+
+def _table(block: list[str], paint: Paint, width: int) -> Iterator[str]:
+    """A term and what it means; a table of more columns has their names before their words."""
+    head, _, *rows = [_row(line) for line in block]
+    for row in rows:
+        term, *rest = row
+        said = [
+            cell if len(head) == 2 or not name.strip() or at == len(rest) - 1 else f"{name}: {cell}"
+            for at, (name, cell) in enumerate(zip(head[1:], rest, strict=False))
+            if cell
+        ]
+        yield from _entry(_inline(term, Paint()), "; ".join(said), paint, width)
+
+
+def _row(line: str) -> list[str]:
+    inner = line.strip().strip("|").replace("\\|", "\0")
+    return [cell.strip().replace("\0", "|") for cell in inner.split("|")]
+
+
+def _entry(term: str, said: str, paint: Paint, width: int, column: int = _COLUMN) -> Iterator[str]:
+    """A term, and beside it what it means; below it where there is no room beside."""
+    name = f"  {paint.cyan(term)}"
+    if width - column < _LEAST:
+        yield name
+        yield from wrap(said, width, "      ", "      ", paint)
+        return
+    lines = list(wrap(said, width, " " * column, " " * column, paint))
+    if lines and cells(term) + 4 <= column:
+        yield name + " " * (column - 2 - cells(term)) + lines[0][column:]
+        yield from lines[1:]
+    else:
+        yield name
+        yield from lines
+
+
+def wrap(
+    text: str, width: int, first: str = "", then: str = "", paint: Paint | None = None
+) -> Iterator[str]:
+    """The text in lines of so many columns, broken between words. Code keeps together if it can."""
+    line, room, bare = first, width - cells(first), True
+    for word in _words(text, width // 2):
+        shown = word.replace("\0", " ")
+        size = cells(_inline(shown, Paint()))
+        if not bare and size + 1 > room:
+            yield _inline(line, paint)
+            line, room, bare = then, width - cells(then), True
+        line += shown if bare else f" {shown}"
+        room -= size + (0 if bare else 1)
+        bare = False
+    if not bare:
+        yield _inline(line, paint)
+
+
+def _words(text: str, most: int) -> list[str]:
+    """Words; a short piece of code is one."""
+
+    def together(found: re.Match[str]) -> str:
+        return found[0].replace(" ", "\0") if len(found[0]) <= most else found[0].replace("`", "")
+
+    return _CODE.sub(together, _LINK.sub(r"\1", text).replace("**", "")).split()
+
+
+def _inline(text: str, paint: Paint | None) -> str:
+    brush = paint or Paint()
+    return _CODE.sub(lambda found: brush.cyan(found[1]) if brush.on else found[1], text)

@@ -30,7 +30,7 @@ def check(file: str | None, workspace: str | None, mode: "Mode") -> int:
 
     Exit codes: 0 all is well, 1 an example comes out differently, 2 a file cannot be understood.
     """
-    from bridle.cli.policy_check import check_files
+    from bridle.cli.policy_report import check_files
     from bridle.config.policy import read_rules
 
     root = Path(workspace or Path.cwd())

@@ -10,8 +10,7 @@ from bridle.cli.style import paint_for, width_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bridle.cli.trace_reading import Branch
-    from bridle.cli.trace_tree import Lines, Scale
+    from bridle.cli.trace_tree import Branch, Lines, Scale
     from bridle.protocols.store import SessionSummary
     from bridle.stores.reader import SessionFolder
 
@@ -51,7 +50,7 @@ def _tell_json(folder: "SessionFolder", session_id: str, depth: int, turn: int) 
     """One span a line, written as it is found."""
     import json
 
-    from bridle.cli.trace_reading import Flat
+    from bridle.cli.trace_tree import Flat
 
     flat, before, write = Flat(folder, depth, turn), "[", sys.stdout.write
     for span in flat.spans(session_id):
@@ -63,8 +62,7 @@ def _tell_json(folder: "SessionFolder", session_id: str, depth: int, turn: int) 
 
 
 def _tell(folder: "SessionFolder", found: "SessionSummary", depth: int, turn: int) -> None:
-    from bridle.cli.trace_reading import Reading
-    from bridle.cli.trace_tree import Lines
+    from bridle.cli.trace_tree import Lines, Reading
     from bridle.stores.locks import describe_owner
     from bridle.workspace.text import flat
 
@@ -115,7 +113,7 @@ class _Below:
     def _task(
         self, child: str, level: int, scale: "Scale", path: tuple[str, ...]
     ) -> "Iterator[str]":
-        from bridle.cli.trace_reading import Reading, is_new
+        from bridle.cli.trace_tree import Reading, is_new
         from bridle.errors import AgentError
 
         if not is_new(child, path):

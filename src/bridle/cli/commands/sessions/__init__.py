@@ -12,7 +12,7 @@ TABLE = {
     "import": ("transfer:import_", "A session from a file that was exported."),
     "fork": ("transfer:fork", "A new session that begins as another did, up to a record."),
     "rewind": ("edit:rewind", "Take the conversation back; files stay as they are."),
-    "verify": ("show:verify", "Is the log still what was written?"),
+    "verify": ("verify:verify", "Is the log still what was written?"),
     "replay": ("replay:command", "Run it again offline, and see what comes out differently."),
     "rename": ("edit:rename", "Give a session a title."),
     "tag": ("edit:tag", "Add tags to a session, or take them away."),

@@ -159,7 +159,7 @@ def import_(file: BinaryIO, as_json: bool) -> None:
 
     The log is checked on the way; what is damaged in it is said, and the rest is kept.
     """
-    from bridle.cli.commands.sessions.show import report_lines, to_plain
+    from bridle.cli.commands.sessions.verify import report_lines, to_plain
     from bridle.cli.find import session_folder
     from bridle.cli.progress import progress
     from bridle.engine.engine import new_id
