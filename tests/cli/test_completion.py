@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,9 +12,7 @@ import click
 import pytest
 from shell_rig import Shell
 
-from bridle.cli.commands import completion
-from bridle.cli.commands.completion import SHELLS
-from bridle.cli.completion_words import next_words
+from bridle.cli.completion import SHELLS, get_completion_class, script_of
 from bridle.cli.main import COMMANDS, commands
 from bridle.policy import MODES
 
@@ -52,12 +51,23 @@ def sessions(home):
     return list((home / "state" / "sessions").glob("*")) if (home / "state").exists() else []
 
 
+def items(shell, *words):
+    """What is offered for the last of these words, as that shell asks for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COMP_WORDS", "\n".join(["bridle", *map(shlex.quote, words)]))
+        patch.setenv("COMP_CWORD", str(len(words)) if words else "1")
+        asked = get_completion_class(shell)(commands, {}, "bridle", "_BRIDLE_COMPLETE")
+        return asked.get_completions(*asked.get_completion_args())
+
+
 def values(*words):
-    return [one.value for one in next_words(commands, list(words))]
+    found = items("bash", *words)
+    kinds = {"file": ":files", "dir": ":folders"}
+    return [kinds.get(one.type) or one.value for one in found]
 
 
 def abouts(*words):
-    return {one.value: one.about for one in next_words(commands, list(words))}
+    return {one.value: one.help for one in items("bash", *words)}
 
 
 def test_commands_are_offered_with_their_line_of_help():
@@ -136,15 +146,22 @@ def test_a_tag_that_a_shell_would_obey_is_not_offered(home):
     "words", [["", ""], ["run", "--model", ""], ["run", "--resume", ""], ["policy", ""]]
 )
 def test_no_engine_is_imported_for_it(words, home):
+    asking = {"_BRIDLE_COMPLETE": "bash_complete", "COMP_CWORD": str(len(words))}
+    asking["COMP_WORDS"] = shlex.join(["bridle", *words])
     code = (
-        "import sys; from bridle.cli import main; main(['completion', 'bash', '--words', '--', "
-        "*sys.argv[1:]]); print(*[m for m in sys.modules if m.startswith('bridle.engine') "
+        "import sys; from bridle.cli import main; main([]); "
+        "print(*[m for m in sys.modules if m.startswith('bridle.engine') "
         "or m in ('asyncio', 'aiohttp', 'yaml', 'msgspec')])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | asking,
     )
     assert done.stdout.splitlines()[-1] == ""
+    assert len(done.stdout.splitlines()) > 1 or words[-1] == ""
 
 
 def environ(home):
@@ -217,8 +234,8 @@ def test_it_is_the_bridle_of_the_path_that_is_asked(shell, home):
 def test_a_script_is_what_the_shell_itself_takes_for_one():
     for name in SHELLS:
         if shutil.which(name):
-            script = Path(completion.__file__).parent.parent / f"completion.{name}"
-            done = subprocess.run([name, "-n", script], check=False)
+            script = script_of(commands, name).encode()
+            done = subprocess.run([name, "-n"], input=script, check=False)
             assert done.returncode == 0
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bridle.cli.approvals import Open, clusters, waiting
+from bridle.cli.options import SESSION
 from bridle.cli.style import paint_for, width_of
 from bridle.cli.told import tell, tell_json
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("answer")
-@click.argument("name", metavar="ID-OR-CALL")
+@click.argument("name", metavar="ID-OR-CALL", type=SESSION)
 @click.argument("said", metavar="[yes|no]", required=False, type=click.Choice(("yes", "no")))
 @click.option(
     "--scope",

@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from bridle.cli.options import SESSION
+
 
 @click.command()
-@click.argument("target", metavar="URL|ID")
-@click.argument("session", metavar="[ID]", required=False)
+@click.argument("target", metavar="URL|ID", type=SESSION)
+@click.argument("session", metavar="[ID]", type=SESSION, required=False)
 @click.option("--watch", is_flag=True, help="Look, and neither send nor answer anything.")
 @click.option("--plain", is_flag=True, help="Line by line, as `bridle repl`; no screen.")
 @click.option("--token", metavar="TOKEN", help="The token for a URL. Better: BRIDLE_TOKEN.")

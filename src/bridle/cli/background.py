@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from bridle.cli.options import SESSION
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.cli.told import tell, tell_json
 from bridle.usage import format_cost
@@ -186,7 +187,7 @@ def _state(history: "History", holder: str, reason: str) -> str:
 
 
 @click.command("stop")
-@click.argument("session_id", metavar="[ID]", required=False)
+@click.argument("session_id", metavar="[ID]", type=SESSION, required=False)
 @click.option("--all", "every", is_flag=True, help="All in the background, and what carries them.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON array.")
 def stop(session_id: str | None, every: bool, as_json: bool) -> None:

@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+VARIABLE = "_BRIDLE_COMPLETE"  # in which a shell asks what could come next
 # command: where it is ("module:attribute", relative to the group's package), a line of help
 Table = Mapping[str, tuple[str, str]]
 
@@ -45,6 +49,15 @@ class LazyGroup(click.Group):
                 formatter.write_dl(options)
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
+        """Return the commands and options that begin so, without importing the commands."""
+        from bridle.cli.completion import safe_items
+
+        commands = ((name, text) for name, (_, text) in self.table.items())
+        return safe_items(commands, incomplete) + click.Command.shell_complete(
+            self, ctx, incomplete
+        )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

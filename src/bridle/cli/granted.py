@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from bridle.cli.options import SESSION
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.cli.told import tell, tell_json
 
@@ -39,7 +40,7 @@ class Given(NamedTuple):
 
 
 @click.command("grants")
-@click.argument("session_id", metavar="[ID]", required=False)
+@click.argument("session_id", metavar="[ID]", type=SESSION, required=False)
 @click.option("--json", "as_json", is_flag=True, help="A JSON array.")
 def grants(session_id: str | None, as_json: bool) -> None:
     """What was allowed for a session: what, since when, until when, by whom.
@@ -121,7 +122,7 @@ def _lines(one: Given, paint: Paint, width: int) -> Iterator[str]:
 
 
 @click.command("revoke")
-@click.argument("name", metavar="[GRANT-OR-ID]", required=False)
+@click.argument("name", metavar="[GRANT-OR-ID]", type=SESSION, required=False)
 @click.option("--all", "every", is_flag=True, help="Every one, in all sessions.")
 @click.option("--by", metavar="NAME", help="Who takes it back. Default: your login name.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON array of what was revoked.")

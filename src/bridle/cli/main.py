@@ -14,7 +14,7 @@ import click
 
 try:
     from bridle import __version__
-    from bridle.cli.command_group import LazyGroup
+    from bridle.cli.command_group import VARIABLE, LazyGroup
     from bridle.startup import exit_on_next_interrupt, restore_interrupts
 except ImportError as error:  # another distribution may have replaced files of this package
     from bridle.cli.installation import stop
@@ -91,6 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prepare_output()
     try:
         restore_interrupts()
+        if instruction := os.environ.get(VARIABLE):
+            from bridle.cli.completion import complete
+
+            return complete(commands, instruction)
         words = sys.argv[1:] if arguments is None else list(arguments)
         if _is_for_chat(words):
             words = ["chat", *words]

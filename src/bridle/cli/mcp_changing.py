@@ -29,7 +29,13 @@ _SHOWN = 60
 @click.option("--env", "-e", multiple=True, metavar="NAME=VALUE", help="For a command; repeatable.")
 @click.option("--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="For a URL.")
 @click.option("--oauth", is_flag=True, help="For a URL: sign in there with a browser.")
-@click.option("--cwd", metavar="DIR", default="", help="Where a command runs.")
+@click.option(
+    "--cwd",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    default="",
+    help="Where a command runs.",
+)
 @click.option("--timeout", type=float, metavar="SECONDS", help="How long its start may take.")
 @click.option("--no-test", is_flag=True, help="Write it down without trying it.")
 def add(

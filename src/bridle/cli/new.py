@@ -29,7 +29,7 @@ def command() -> None:
 
 
 @click.command("chat-app")
-@click.argument("folder", metavar="DIR")
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
 @click.option("--name", default="", help="What the package is called. Default: as the folder.")
 def chat_app(folder: str, name: str) -> int:
     """Write a chat of your own into DIR: a table, its tools, an assistant, and tests.

@@ -1,14 +1,36 @@
 """The options that commands which run turns have in common, and their way into the settings."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 MODES = ("plan", "ask", "edits", "auto")  # the policy's own, without its imports
 THEMES = ("auto", "dark", "light", "plain")  # of the settings, likewise
+
+
+class Name(click.ParamType[str]):
+    """The name of something that shell completion knows: a session, a tag, a model …"""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem[str]]":
+        """Return the names that begin so."""
+        from bridle.cli.completion import candidates
+
+        return candidates(self.name, incomplete)
+
+
+SESSION, TAG, TOPIC = Name("session"), Name("tag"), Name("topic")
+MODEL, PROVIDER, AGENT = Name("model"), Name("provider"), Name("agent")
 
 CHOOSE = ""  # `--resume` without an id: a person chooses
 
@@ -37,11 +59,23 @@ _KEYS = {
 }
 
 _OPTIONS = [
-    click.option("--model", "-m", metavar="NAME", help="anthropic/…, openai/…, ollama/…, offline."),
-    click.option("--provider", metavar="NAME", help="anthropic, openai, …; its usual model."),
+    click.option(
+        "--model",
+        "-m",
+        metavar="NAME",
+        type=MODEL,
+        help="anthropic/…, openai/…, ollama/…, offline.",
+    ),
+    click.option(
+        "--provider",
+        metavar="NAME",
+        type=PROVIDER,
+        help="anthropic, openai, …; its usual model.",
+    ),
     click.option(
         "--agent",
         metavar="NAME",
+        type=AGENT,
         help='Agent to use: loop (built in), claude-code, acp:"COMMAND", MODULE:CLASS, FILE:CLASS.',
     ),
     click.option("--mode", type=click.Choice(MODES), help="What may run without asking."),
@@ -84,6 +118,7 @@ _OPTIONS = [
     click.option(
         "--resume",
         metavar="[ID]",
+        type=SESSION,
         is_flag=False,
         flag_value=CHOOSE,
         help="That session; the beginning of its id is enough. On the full screen, without ID: "
@@ -91,7 +126,12 @@ _OPTIONS = [
     ),
     click.option("--thinking", is_flag=True, help="Show what the model thinks."),
     click.option("--base-url", metavar="URL", help="Where the model's API is."),
-    click.option("--fallback", metavar="NAME", help="A model to ask when the first is overloaded."),
+    click.option(
+        "--fallback",
+        metavar="NAME",
+        type=MODEL,
+        help="A model to ask when the first is overloaded.",
+    ),
     click.option("--effort", metavar="LEVEL", help="How long to think, for models that can."),
     click.option("--temperature", type=float, metavar="N", help="Between 0 and 2."),
     click.option("--max-tokens", type=int, metavar="N", help="Length of one reply."),

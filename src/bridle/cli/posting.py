@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bridle.cli.options import SESSION
 from bridle.cli.told import tell, tell_json
 from bridle.cli.user_input import read_prompt, user_name
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("send")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SESSION)
 @click.argument("prompt", nargs=-1)
 @click.option(
     "--when",
@@ -58,7 +59,7 @@ def send(
 
 
 @click.command("stop")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SESSION)
 @click.option("--by", metavar="NAME", help="Who stops it. Default: your login name.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
 def stop(session_id: str, by: str | None, as_json: bool) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from bridle.cli.options import TOPIC
 from bridle.cli.style import Paint, cells, paint_for, plain, width_of
 
 _PAGES = Path(__file__).parent.parent / "help_pages"
@@ -36,7 +37,7 @@ def page(name: str) -> str:
 
 
 @click.command()
-@click.argument("topic", nargs=-1, metavar="[TOPIC]...")
+@click.argument("topic", type=TOPIC, nargs=-1, metavar="[TOPIC]...")
 def command(topic: tuple[str, ...]) -> None:
     """Show a page about a command or a topic; without one, list them.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bridle.cli.options import SESSION
 from bridle.cli.style import paint_for, width_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _WIDEST = 132  # columns; a wider line is hard to follow with the eye
 
 
 @click.command("trace")
-@click.argument("session_id", metavar="SESSION")
+@click.argument("session_id", metavar="SESSION", type=SESSION)
 @click.option("--json", "as_json", is_flag=True, help="A JSON array of spans, children first.")
 @click.option("--turn", type=click.IntRange(min=1), default=None, metavar="N", help="One turn.")
 @click.option(

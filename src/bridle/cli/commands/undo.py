@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bridle.cli.exit_codes import DONE, FAILED, complain
+from bridle.cli.options import SESSION
 from bridle.cli.style import Paint, paint_for, plain
 from bridle.cli.told import confirm, tell, tell_json
 from bridle.cli.user_input import user_name
@@ -29,7 +30,7 @@ _DAY = 86_400.0
 
 
 @click.command()
-@click.argument("session_id", metavar="[SESSION]", required=False)
+@click.argument("session_id", metavar="[SESSION]", type=SESSION, required=False)
 @click.option("--turn", type=click.IntRange(min=1), metavar="N", help="That turn of the session.")
 @click.option("--preview", is_flag=True, help="Show what would be put back, and change nothing.")
 @click.option("--redo", is_flag=True, help="Take the last undo back.")

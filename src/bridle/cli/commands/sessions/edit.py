@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from bridle.cli.options import SESSION
 from bridle.cli.told import tell, tell_json
 from bridle.cli.user_input import check_text, user_name
 from bridle.workspace.text import quantity
@@ -21,7 +22,7 @@ _T = TypeVar("_T")
 
 
 @click.command("rewind")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SESSION)
 @click.option("--to", type=click.IntRange(min=0), metavar="SEQ", help="That record; 0: empty.")
 @click.option("--turns", type=click.IntRange(min=1), metavar="N", help="So many turns back.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
@@ -73,7 +74,7 @@ def back(records: "Iterable[Record]", turns: int) -> int:
 
 
 @click.command("rename")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SESSION)
 @click.argument("title", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
 def rename(session_id: str, title: tuple[str, ...], as_json: bool) -> None:
@@ -92,7 +93,7 @@ def rename(session_id: str, title: tuple[str, ...], as_json: bool) -> None:
 
 
 @click.command("tag")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SESSION)
 @click.argument("tags", metavar="TAG...", nargs=-1, required=True)
 @click.option("--remove", is_flag=True, help="Take them away instead.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")

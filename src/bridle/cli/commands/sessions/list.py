@@ -7,6 +7,7 @@ from datetime import datetime
 
 import click
 
+from bridle.cli.options import TAG
 from bridle.cli.session_state import Doing, doing
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.config.paths import state_folder_str
@@ -19,7 +20,7 @@ _WIDE = 100  # columns from which on a list has room for the model
 @click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="A JSON array.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N")
-@click.option("--tag", metavar="TAG", help="Only those with this tag.")
+@click.option("--tag", metavar="TAG", type=TAG, help="Only those with this tag.")
 def list_sessions(as_json: bool, limit: int, tag: str | None) -> None:
     """The newest sessions."""
     state = state_folder_str(os.environ)

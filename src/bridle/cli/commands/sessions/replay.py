@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bridle.cli.options import SESSION
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.workspace.text import quantity
 
@@ -34,7 +35,7 @@ _SAID = {
 
 
 @click.command("replay")
-@click.argument("session_ids", metavar="ID", nargs=-1)
+@click.argument("session_ids", metavar="ID", type=SESSION, nargs=-1)
 @click.option(
     "--workspace",
     "-w",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bridle.cli.options import SESSION
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 @click.argument("words", nargs=-1, required=True)
 @click.option("--regex", is_flag=True, help="WORDS is a regular expression.")
 @click.option("--case", is_flag=True, help="Tell capital letters from small ones.")
-@click.option("--session", "within", metavar="ID", multiple=True, help="Only there; repeatable.")
+@click.option(
+    "--session", "within", metavar="ID", type=SESSION, multiple=True, help="Only there; repeatable."
+)
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N")
 @click.option("--json", "as_json", is_flag=True, help="A JSON array.")
 def search(

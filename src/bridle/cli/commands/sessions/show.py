@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bridle.cli.options import SESSION
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _EVERY = 0.1  # seconds between two looks at a log that is followed
 
 
 @click.command("show")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SESSION)
 @click.option("--json", "as_json", is_flag=True, help="The log's own lines, untouched.")
 @click.option("--thinking", is_flag=True, help="Show what the model thought.")
 @click.option("--follow", "-f", is_flag=True, help="Go on with what happens, until Ctrl-C.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 
+from bridle.cli.options import SESSION
 from bridle.cli.style import cut
 from bridle.cli.told import confirm, tell, tell_json
 from bridle.workspace.fs import atomic_write
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("export")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SESSION)
 @click.option(
     "--format",
     "form",
@@ -180,7 +181,7 @@ def import_(file: BinaryIO, as_json: bool) -> None:
 
 
 @click.command("fork")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", type=SESSION)
 @click.option("--at", type=click.IntRange(min=1), metavar="SEQ", help="The last record to take.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
 def fork(session_id: str, at: int | None, as_json: bool) -> None:
@@ -212,7 +213,7 @@ def fork_session(folder: "SessionFolder", session_id: str, at: int | None = None
 
 
 @click.command("delete")
-@click.argument("session_ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("session_ids", metavar="ID...", type=SESSION, nargs=-1, required=True)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
 def delete(session_ids: tuple[str, ...], yes: bool, as_json: bool) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bridle.cli.options import SESSION
 from bridle.cli.style import Paint, paint_for, plain
 from bridle.workspace.text import quantity
 
@@ -17,7 +18,7 @@ _MOST = 20  # findings that are listed one by one
 
 
 @click.command("verify")
-@click.argument("session_id", metavar="[ID]", required=False)
+@click.argument("session_id", metavar="[ID]", type=SESSION, required=False)
 @click.option("--all", "every", is_flag=True, help="All sessions.")
 @click.option(
     "--head",
