@@ -9,7 +9,7 @@ import json
 import sys
 
 from bridle.policy import ToolPolicy
-from bridle.protocols.session_values import Chat, NewSession
+from bridle.protocols.session_values import NewSession, PromptRequest
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.service.engine_pool import EnginePool
@@ -59,7 +59,7 @@ async def main(state, work, replies):
             say((await sessions.create(NewSession(), "ann")).id)
         else:
             name, words, queue = given
-            say((await sessions.send(name, Chat(words, queue=queue), "ann")).turn)
+            say((await sessions.send(name, PromptRequest(words, queue=queue), "ann")).turn)
 
 
 if __name__ == "__main__":

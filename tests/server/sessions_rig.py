@@ -8,7 +8,7 @@ from bridle.engine.engine import Engine
 from bridle.engine.engine_config import EngineConfig
 from bridle.events import ApprovalAsked, TurnEnded
 from bridle.policy import ToolPolicy
-from bridle.protocols.session_values import ApprovalAnswer, Chat, NewSession
+from bridle.protocols.session_values import ApprovalAnswer, NewSession, PromptRequest
 from bridle.providers.scripted import Scripted
 from bridle.service.engine_pool import EnginePool
 from bridle.service.local_service import LocalService
@@ -105,7 +105,7 @@ async def ended(sessions, session_id, turn=0):
 
 async def spoken(sessions, session_id, words="go", **more):
     """A prompt, to its turn's end."""
-    accepted = await sessions.send(session_id, Chat(words, **more), "ann")
+    accepted = await sessions.send(session_id, PromptRequest(words, **more), "ann")
     assert await ended(sessions, session_id, accepted.turn) == "done"
     return accepted.turn
 

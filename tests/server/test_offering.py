@@ -12,7 +12,7 @@ from bridle.errors import ConfigError, SessionError
 from bridle.events import ModeChanged, PromptReceived
 from bridle.protocols.session import Answer
 from bridle.protocols.session_errors import ForbiddenChoice, Unavailable
-from bridle.protocols.session_values import Change, Chat, Resume
+from bridle.protocols.session_values import PromptRequest, ResumeOptions, SessionUpdate
 from bridle.providers.scripted import Scripted
 from bridle.service.choices import AllowedChoices
 from bridle.service.engine_pool import EnginePool, EngineSpec
@@ -96,7 +96,7 @@ def test_a_session_goes_on_with_no_agent_that_the_server_does_not_offer(tmp_path
         folder, work = SessionFolder(tmp_path / "state"), str(tmp_path / "work")
         sessions = LocalService(folder, engines, (work,), offer=OFFER)
         with pytest.raises(ForbiddenChoice, match="none that this server was started with"):
-            await sessions.send(name, Chat("go"), "ann")
+            await sessions.send(name, PromptRequest("go"), "ann")
         await sessions.stop(5.0)
 
     run(work())
@@ -194,9 +194,9 @@ def test_a_mode_that_was_acknowledged_is_on_disk_whatever_comes_after(tmp_path, 
         async with serving(tmp_path, ["one"]) as sessions:
             name = await made(sessions)
             await spoken(sessions, name)
-            await sessions.change(name, Change(mode="auto"), "me")
+            await sessions.change(name, SessionUpdate(mode="auto"), "me")
         async with serving(tmp_path, ["two"]) as sessions:
-            await sessions.change(name, Change(mode=mode), "me")
+            await sessions.change(name, SessionUpdate(mode=mode), "me")
             modes = [
                 one.event.mode
                 for one in sessions.folder.read(name)  # as a kill would leave it now
@@ -204,7 +204,7 @@ def test_a_mode_that_was_acknowledged_is_on_disk_whatever_comes_after(tmp_path, 
             ]
             assert modes == ["auto", mode]
         async with serving(tmp_path, ["three"], mode="edits") as sessions:
-            assert (await sessions.resume(name, Resume(), "me")).mode == mode
+            assert (await sessions.resume(name, ResumeOptions(), "me")).mode == mode
 
     run(story())
 
@@ -214,9 +214,9 @@ def test_what_one_server_has_accepted_another_with_other_rules_leaves_alone(tmp_
         hold = Held()
         async with serving(tmp_path, [HOLDS, "one", "two"], hold) as sessions:
             name = await made(sessions)
-            await sessions.send(name, Chat("first"), "ann")
+            await sessions.send(name, PromptRequest("first"), "ann")
             await hold.begun.wait()
-            await sessions.send(name, Chat("second", queue=True), "ann")
+            await sessions.send(name, PromptRequest("second", queue=True), "ann")
         log = tmp_path / "state" / "sessions" / name / "log.jsonl"
         kept = log.read_bytes()
         prompts = [json.loads(line)["data"] for line in kept.splitlines()]
@@ -270,7 +270,7 @@ def test_a_rule_that_does_not_cover_the_question_is_no_answer_to_it(tmp_path):
     async def story():
         async with serving(tmp_path, [ASKS, "ok"]) as one:
             name = await made(one)
-            await one.send(name, Chat("go"), "ann")
+            await one.send(name, PromptRequest("go"), "ann")
             question, _ = await asked(one, name)
             session = one.get_open(name)
             said = Answer(True, "rule", rule="allow: shell")

@@ -16,7 +16,7 @@ from bridle.events import (
     TurnEnded,
     TurnParked,
 )
-from bridle.protocols.session_values import Chat, Resume
+from bridle.protocols.session_values import PromptRequest, ResumeOptions
 from rig import run
 
 PROGRAM = str(Path(__file__).with_name("killed_program.py"))
@@ -96,7 +96,7 @@ def test_a_question_outlives_the_server_and_its_turn_goes_on_with_the_answer(tmp
             view = await sessions.view(name)
             assert (view.state, view.waiting, view.holder) == ("waiting", 1, "here")
             assert len(told(sessions, name, TurnParked)) == 1
-            busy = await refused(sessions.send(name, Chat("more"), "ann"), SessionBusy)
+            busy = await refused(sessions.send(name, PromptRequest("more"), "ann"), SessionBusy)
             assert "needs 1 approval" in busy.message
             outcome = await sessions.answer(name, question.call_id, yes(question), "ann")
             assert outcome.allowed
@@ -113,16 +113,16 @@ def test_stopping_parks_what_waits_for_a_person_and_interrupts_the_rest(tmp_path
         held = Held()
         async with serving(tmp_path, [HOLDS, "never"], held) as sessions:
             runs = await made(sessions)
-            await sessions.send(runs, Chat("go"), "ann")
+            await sessions.send(runs, PromptRequest("go"), "ann")
             await held.begun.wait()
-            await sessions.send(runs, Chat("later", queue=True), "ann")
+            await sessions.send(runs, PromptRequest("later", queue=True), "ann")
             await sessions.stop(5)
             (end,) = told(sessions, runs, TurnEnded)
             assert end.reason == "interrupted"
         async with serving(tmp_path, ["it went on", ASKS]) as sessions:
             assert await ended(sessions, runs, 2) == "done"
             waits = await made(sessions)
-            await sessions.send(waits, Chat("go"), "ann")
+            await sessions.send(waits, PromptRequest("go"), "ann")
             await asked(sessions, waits)
             await sessions.stop(5)
             assert told(sessions, waits, TurnEnded) == []
@@ -148,7 +148,7 @@ def test_a_session_that_another_program_left_is_not_touched_until_somebody_asks(
             assert log.read_bytes() == before
             view = await sessions.view(name)
             assert (view.state, view.reason, view.holder) == ("failed", "interrupted", "")
-            view = await sessions.resume(name, Resume(), "ann")
+            view = await sessions.resume(name, ResumeOptions(), "ann")
             assert (view.state, view.reason, view.holder) == ("failed", "interrupted", "here")
             assert [one.reason for one in told(sessions, name, TurnEnded)] == ["interrupted"]
 

@@ -14,7 +14,7 @@ from bridle.protocols.session_errors import (
     ApprovalTaken,
     NotFound,
 )
-from bridle.protocols.session_values import ApprovalAnswer, ApprovalOutcome, Chat
+from bridle.protocols.session_values import ApprovalAnswer, ApprovalOutcome, PromptRequest
 from bridle.tools.session_tools import TaskTool
 from rig import run
 
@@ -22,7 +22,7 @@ from rig import run
 async def questioned(sessions, **wanted):
     """A session that asks, and its question."""
     name = await made(sessions, **wanted)
-    await sessions.send(name, Chat("go"), "ann")
+    await sessions.send(name, PromptRequest("go"), "ann")
     return name, (await asked(sessions, name))[0]
 
 
@@ -135,13 +135,13 @@ def test_a_yes_for_the_session_is_listed_and_can_be_taken_back(tmp_path):
             assert await ended(sessions, name, 1) == "done"
             (grant,) = (await sessions.grants(name)).grants
             assert (grant.what, grant.by) == ("note", "ann") or "note" in grant.what
-            await sessions.send(name, Chat("again"), "ann")
+            await sessions.send(name, PromptRequest("again"), "ann")
             assert await ended(sessions, name, 2) == "done"  # nobody was asked
             await refused(sessions.revoke(name, "no such grant", "ann"), NotFound)
             await sessions.revoke(name, grant.id, "bob")
             assert (await sessions.grants(name)).grants == ()
             after = sessions.get_open(name).seq
-            await sessions.send(name, Chat("again"), "ann")
+            await sessions.send(name, PromptRequest("again"), "ann")
             await asked(sessions, name, after)
             await sessions.interrupt(name, "ann")
 
@@ -156,7 +156,7 @@ def test_a_question_of_a_task_is_among_those_that_wait_with_whose_it_is(tmp_path
             tmp_path, [task, ASKS, "child done", "done"], note, TaskTool()
         ) as sessions:
             name = await made(sessions)
-            await sessions.send(name, Chat("go"), "ann")
+            await sessions.send(name, PromptRequest("go"), "ann")
             found = await seen(sessions.pending, lambda one: one.approvals)
             (question,) = found.approvals
             child = question.session_id

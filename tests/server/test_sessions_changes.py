@@ -26,14 +26,14 @@ from bridle.protocols.session_errors import (
     UnknownWorkspace,
 )
 from bridle.protocols.session_values import (
-    Change,
-    Chat,
-    Fork,
-    LimitsView,
+    ForkRequest,
     NewSession,
-    Resume,
-    Rewind,
-    Undo,
+    PromptRequest,
+    ResumeOptions,
+    RewindRequest,
+    SessionLimits,
+    SessionUpdate,
+    UndoRequest,
 )
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
@@ -59,18 +59,18 @@ def test_a_fork_begins_as_the_other_and_goes_its_own_way(tmp_path):
             await spoken(sessions, name, "first")
             at = sessions.get_open(name).seq
             await spoken(sessions, name, "second")
-            copy = await sessions.fork(name, Fork(at), "ann")
+            copy = await sessions.fork(name, ForkRequest(at), "ann")
             assert await said(sessions, copy.id) == ["first", "one"]
             assert copy.title == "first (fork)"
-            again = await sessions.fork(copy.id, Fork(), "ann")
+            again = await sessions.fork(copy.id, ForkRequest(), "ann")
             assert again.title == "first (fork 2)"
-            whole = await sessions.fork(name, Fork(), "ann")
+            whole = await sessions.fork(name, ForkRequest(), "ann")
             assert await said(sessions, whole.id) == ["first", "one", "second", "two"]
             await spoken(sessions, copy.id, "other")
             assert await said(sessions, copy.id) == ["first", "one", "other", "three"]
             assert await said(sessions, name) == ["first", "one", "second", "two"]
-            await refused(sessions.fork(name, Fork(0), "ann"), BadRequest)
-            await refused(sessions.fork(name, Fork(10_000), "ann"), SessionError)
+            await refused(sessions.fork(name, ForkRequest(0), "ann"), BadRequest)
+            await refused(sessions.fork(name, ForkRequest(10_000), "ann"), SessionError)
 
     run(story())
 
@@ -82,9 +82,9 @@ def test_a_rewind_takes_the_conversation_back(tmp_path):
             await spoken(sessions, name, "first")
             at = sessions.get_open(name).seq
             await spoken(sessions, name, "second")
-            detail = await sessions.rewind(name, Rewind(at), "ann")
+            detail = await sessions.rewind(name, RewindRequest(at), "ann")
             assert (detail.id, await said(sessions, name)) == (name, ["first", "one"])
-            await refused(sessions.rewind(name, Rewind(10_000), "ann"), SessionError)
+            await refused(sessions.rewind(name, RewindRequest(10_000), "ann"), SessionError)
             assert (await sessions.compact(name, "bob")).id == name
             assert [one.detail for one in told(sessions, name, TraceEvent)][-1] == {"by": "bob"}
 
@@ -96,17 +96,17 @@ def test_nothing_is_changed_under_a_turn_that_runs(tmp_path):
         held = Held()
         async with serving(tmp_path, [HOLDS, "done"], held) as sessions:
             name = await made(sessions)
-            await sessions.send(name, Chat("go"), "ann")
+            await sessions.send(name, PromptRequest("go"), "ann")
             await held.begun.wait()
             for work in (
-                sessions.rewind(name, Rewind(0), "ann"),
+                sessions.rewind(name, RewindRequest(0), "ann"),
                 sessions.compact(name, "ann"),
                 sessions.delete(name, "ann"),
-                sessions.change(name, Change(model="other"), "ann"),
-                sessions.undo(name, Undo(), "ann"),
+                sessions.change(name, SessionUpdate(model="other"), "ann"),
+                sessions.undo(name, UndoRequest(), "ann"),
             ):
                 await refused(work, SessionBusy)
-            await sessions.change(name, Change(title="meanwhile", mode="plan"), "ann")
+            await sessions.change(name, SessionUpdate(title="meanwhile", mode="plan"), "ann")
             assert (await sessions.view(name)).mode == "plan"
             await sessions.interrupt(name, "ann")
             assert await ended(sessions, name) == "interrupted"
@@ -138,7 +138,7 @@ def test_limits_can_become_narrower_and_stay_so_after_a_restart(tmp_path):
         async with serving(tmp_path, ["one"]) as sessions:
             name = await made(sessions)
             budget = await sessions.set_budget(
-                name, LimitsView(max_steps=5, max_turn_tokens=1000), "ann"
+                name, SessionLimits(max_steps=5, max_turn_tokens=1000), "ann"
             )
             assert (
                 budget.limits.max_steps,
@@ -149,10 +149,14 @@ def test_limits_can_become_narrower_and_stay_so_after_a_restart(tmp_path):
                 1000,
                 None,
             )
-            await refused(sessions.set_budget(name, LimitsView(max_steps=6), "ann"), SessionError)
-            await refused(sessions.set_budget(name, LimitsView(max_steps=0), "ann"), SessionError)
             await refused(
-                sessions.set_budget(name, LimitsView(max_turn_tokens=-1), "ann"), SessionError
+                sessions.set_budget(name, SessionLimits(max_steps=6), "ann"), SessionError
+            )
+            await refused(
+                sessions.set_budget(name, SessionLimits(max_steps=0), "ann"), SessionError
+            )
+            await refused(
+                sessions.set_budget(name, SessionLimits(max_turn_tokens=-1), "ann"), SessionError
             )
             assert (await sessions.budget(name)).limits.max_steps == 5
         async with serving(tmp_path, [ASKS] * 9) as sessions:
@@ -163,7 +167,7 @@ def test_limits_can_become_narrower_and_stay_so_after_a_restart(tmp_path):
                 1000,
             )
             assert (shut.mode, (await sessions.list()).sessions[0].mode) == ("ask", "ask")
-            await sessions.resume(name, Resume(), "ann")
+            await sessions.resume(name, ResumeOptions(), "ann")
             assert (await sessions.budget(name)).limits.max_steps == 5
 
     run(story())
@@ -200,7 +204,7 @@ def test_an_undo_does_what_was_shown_or_nothing(tmp_path):
         await sessions.start()
         name = await made(sessions)
         await refused(sessions.undo_preview(name), NotFound)
-        await sessions.send(name, Chat("go"), "ann")
+        await sessions.send(name, PromptRequest("go"), "ann")
         question, _ = await asked(sessions, name)
         (shown,) = (await sessions.pending()).approvals
         assert shown.diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new"
@@ -209,18 +213,18 @@ def test_an_undo_does_what_was_shown_or_nothing(tmp_path):
         preview = await sessions.undo_preview(name)
         assert [(one.path, one.how) for one in preview.files] == [("a.txt", "changed")]
         assert preview.files[0].diff == "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-new\n+old"
-        await refused(sessions.undo(name, Undo(token="0" * 24), "ann"), ApprovalChanged)
+        await refused(sessions.undo(name, UndoRequest(token="0" * 24), "ann"), ApprovalChanged)
         assert file.read_text() == "new\n"
         file.write_text("somebody else's\n")
         clash = await sessions.undo_preview(name)
         assert ([one.path for one in clash.clashes], clash.files) == (["a.txt"], ())
         assert "+somebody else's" in clash.clashes[0].diff
-        await refused(sessions.undo(name, Undo(token=clash.token), "ann"), UndoClash)
-        skipped = await sessions.undo(name, Undo(token=clash.token, clashes="skip"), "ann")
+        await refused(sessions.undo(name, UndoRequest(token=clash.token), "ann"), UndoClash)
+        skipped = await sessions.undo(name, UndoRequest(token=clash.token, clashes="skip"), "ann")
         assert (skipped.files, skipped.skipped) == ((), ("a.txt",))
         assert file.read_text() == "somebody else's\n"
         file.write_text("new\n")
-        done = await sessions.undo(name, Undo(preview.turn, preview.token), "bob")
+        done = await sessions.undo(name, UndoRequest(preview.turn, preview.token), "bob")
         assert (file.read_text(), done.files) == ("old\n", ("a.txt",))
         assert [(one.turn, one.by) for one in told(sessions, name, Undone)] == [(1, "bob")]
         await sessions.stop(5)
@@ -235,10 +239,10 @@ def test_another_model_carries_the_session_from_then_on(tmp_path):
         await sessions.start()
         name = await made(sessions)
         await spoken(sessions, name)
-        changed = await sessions.change(name, Change(model="other"), "ann")
+        changed = await sessions.change(name, SessionUpdate(model="other"), "ann")
         assert changed.model == "scripted/other"
         await spoken(sessions, name)
-        await refused(sessions.change(name, Change(model="none"), "ann"), ConfigError)
+        await refused(sessions.change(name, SessionUpdate(model="none"), "ann"), ConfigError)
         assert (await sessions.view(name)).model == "scripted/other"
         await sessions.stop(5)
         sessions = built(tmp_path, models | {"other": ["three"]})  # it is the same after a restart
@@ -269,10 +273,14 @@ def test_a_session_stays_in_its_folder_while_that_is_there(tmp_path):
         async with serving(tmp_path, ["one", "two"], workspaces=folders) as sessions:
             name = await made(sessions)
             await spoken(sessions, name)
-            no = await refused(sessions.resume(name, Resume(str(other)), "ann"), OtherWorkspace)
+            no = await refused(
+                sessions.resume(name, ResumeOptions(str(other)), "ann"), OtherWorkspace
+            )
             assert (no.status_code, no.code) == (409, "other_workspace")
             assert no.message == f"session {name} works in {folders[0]!r}, and stays there"
-            await refused(sessions.resume(name, Resume(str(tmp_path)), "ann"), UnknownWorkspace)
+            await refused(
+                sessions.resume(name, ResumeOptions(str(tmp_path)), "ann"), UnknownWorkspace
+            )
             second = await sessions.create(NewSession(str(other)), "ann")
             listed = await sessions.list(workspace=str(other))
             assert [one.id for one in listed.sessions] == [second.id]
@@ -283,8 +291,8 @@ def test_a_session_stays_in_its_folder_while_that_is_there(tmp_path):
             folders,
         )
         await sessions.start()
-        await refused(sessions.resume(name, Resume(), "ann"), UnknownWorkspace)
-        moved = await sessions.resume(name, Resume(str(other)), "ann")
+        await refused(sessions.resume(name, ResumeOptions(), "ann"), UnknownWorkspace)
+        moved = await sessions.resume(name, ResumeOptions(str(other)), "ann")
         assert moved.workspace == str(other)
         assert sessions.get_open(name).workspace == str(other)
         await sessions.stop(5)
@@ -300,7 +308,7 @@ def test_resuming_a_session_in_its_own_folder_keeps_its_model(tmp_path):
         sessions = built(tmp_path, models)
         await sessions.start()
         name = (await sessions.create(NewSession(model="other"), "ann")).id
-        own = Resume((await sessions.view(name)).workspace)
+        own = ResumeOptions((await sessions.view(name)).workspace)
         assert (await sessions.resume(name, own, "ann")).model == "scripted/other"
         await spoken(sessions, name)
         await sessions.stop(5)
@@ -340,7 +348,7 @@ def test_a_rule_is_shown_with_what_it_would_have_covered(tmp_path):
         sessions = built(tmp_path, {"usual": [wrote("a.txt", "x\n"), "done"]})
         await sessions.start()
         name = await made(sessions)
-        await sessions.send(name, Chat("find the needle"), "ann")
+        await sessions.send(name, PromptRequest("find the needle"), "ann")
         question, _ = await asked(sessions, name)
         await sessions.answer(name, question.call.id, yes(question), "ann")
         assert await ended(sessions, name) == "done"
@@ -359,7 +367,7 @@ def test_a_rule_is_shown_with_what_it_would_have_covered(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [Change(title="  "), Change(tags=("",)), Change(title="x" * 501)]
+    "change", [SessionUpdate(title="  "), SessionUpdate(tags=("",)), SessionUpdate(title="x" * 501)]
 )
 def test_a_change_that_makes_no_sense_is_refused(tmp_path, change):
     async def story():

@@ -11,7 +11,12 @@ from sessions_rig import ASKS, asked, ended, made, no, refused, seen, serving, s
 from bridle.errors import SessionBusy, SessionLocked
 from bridle.events import ApprovalAsked, PromptReceived, TurnEnded
 from bridle.protocols.session_errors import ApprovalTaken, Unavailable
-from bridle.protocols.session_values import Change, Chat, ChatAccepted, Fork
+from bridle.protocols.session_values import (
+    ForkRequest,
+    PromptAccepted,
+    PromptRequest,
+    SessionUpdate,
+)
 from rig import run
 
 PROGRAM = str(Path(__file__).with_name("holder_program.py"))
@@ -69,18 +74,24 @@ def test_prompts_answers_and_interrupts_reach_who_holds_the_session(tmp_path):
         ):
             view = await sessions.view(name)
             assert view.holder.startswith(f"process {other.process.pid} (holder_program.py")
-            assert await sessions.send(name, Chat("go"), "ann", "key") == ChatAccepted(name, 2)
+            assert await sessions.send(name, PromptRequest("go"), "ann", "key") == PromptAccepted(
+                name, 2
+            )
             question = await other.until(ApprovalAsked)
             assert (await sessions.view(name)).state == "waiting"
-            assert await sessions.send(name, Chat("go"), "ann", "key") == ChatAccepted(name, 2)
-            busy = await refused(sessions.send(name, Chat("more"), "ann"), SessionBusy)
+            assert await sessions.send(name, PromptRequest("go"), "ann", "key") == PromptAccepted(
+                name, 2
+            )
+            busy = await refused(sessions.send(name, PromptRequest("more"), "ann"), SessionBusy)
             assert "turn 2" in busy.message
             outcome = await sessions.answer(name, "call_1", yes(question, word="yes!"), "bob")
             assert (outcome.allowed, outcome.by, outcome.word) == (True, "bob", "yes!")
             late = await refused(sessions.answer(name, "call_1", no(question), "cy"), ApprovalTaken)
             assert late.more == {"by": "bob", "allowed": True}
             assert (await other.until(TurnEnded, 2)).reason == "done"
-            assert await sessions.send(name, Chat("on", queue=True), "ann") == ChatAccepted(name, 3)
+            assert await sessions.send(
+                name, PromptRequest("on", queue=True), "ann"
+            ) == PromptAccepted(name, 3)
             await other.until(ApprovalAsked, 2)
             await sessions.interrupt(name, "ann")
             assert (await other.until(TurnEnded, 3)).reason == "interrupted"
@@ -99,13 +110,13 @@ def test_what_cannot_be_handed_on_says_who_holds_the_session(tmp_path):
         name = await begun(tmp_path)
         async with serving(tmp_path, []) as sessions, held(tmp_path, sessions, name, []) as other:
             for work in (
-                sessions.change(name, Change(title="another"), "ann"),
+                sessions.change(name, SessionUpdate(title="another"), "ann"),
                 sessions.delete(name, "ann"),
                 sessions.compact(name, "ann"),
             ):
                 locked = await refused(work, SessionLocked)
                 assert str(other.process.pid) in locked.message or "another" in locked.message
-            copy = await sessions.fork(name, Fork(), "ann")  # a copy needs nobody's leave
+            copy = await sessions.fork(name, ForkRequest(), "ann")  # a copy needs nobody's leave
             assert (await sessions.view(copy.id)).turn == 1
 
     run(story())
@@ -116,12 +127,18 @@ def test_one_who_does_not_listen_is_waited_for_a_while_and_what_was_posted_is_ke
         name = await begun(tmp_path)
         async with serving(tmp_path, ["taken up"], wait=0.3) as sessions:
             async with held(tmp_path, sessions, name, [], "deaf") as other:
-                late = await refused(sessions.send(name, Chat("go"), "ann", "key"), Unavailable)
+                late = await refused(
+                    sessions.send(name, PromptRequest("go"), "ann", "key"), Unavailable
+                )
                 assert str(other.process.pid) in late.message
                 assert (late.status_code, late.more) == (503, {"posted": True})
-                again = await refused(sessions.send(name, Chat("go"), "ann", "key"), Unavailable)
+                again = await refused(
+                    sessions.send(name, PromptRequest("go"), "ann", "key"), Unavailable
+                )
                 assert again.more == {"posted": True}
-            assert await sessions.send(name, Chat("go"), "ann", "key") == ChatAccepted(name, 2)
+            assert await sessions.send(name, PromptRequest("go"), "ann", "key") == PromptAccepted(
+                name, 2
+            )
             assert await ended(sessions, name, 2) == "done"
             assert [one.content for one in _prompts(sessions, name)] == ["go", "go"]
 
@@ -133,14 +150,14 @@ def test_a_session_that_is_let_go_while_a_letter_waits_is_taken_up_here(tmp_path
         name = await begun(tmp_path)
         async with serving(tmp_path, ["taken up"], wait=20.0) as sessions:
             async with held(tmp_path, sessions, name, [], "deaf"):
-                sending = asyncio.ensure_future(sessions.send(name, Chat("go"), "ann"))
+                sending = asyncio.ensure_future(sessions.send(name, PromptRequest("go"), "ann"))
                 inbox = tmp_path / "state" / "sessions" / name / "inbox"
 
                 async def posted():
                     return list(inbox.glob("*.json")) if inbox.exists() else []
 
                 await seen(posted, bool)
-            assert await sending == ChatAccepted(name, 2)
+            assert await sending == PromptAccepted(name, 2)
             assert await ended(sessions, name, 2) == "done"
 
     run(story())
@@ -163,7 +180,7 @@ def test_a_session_at_rest_is_let_go_so_that_another_process_can_take_it(tmp_pat
             async with held(tmp_path, sessions, name, ["from there"]) as other:
                 await other.tell("hello?")
                 assert (await other.until(TurnEnded, 2)).reason == "done"
-            accepted = await sessions.send(name, Chat("and here"), "ann")
+            accepted = await sessions.send(name, PromptRequest("and here"), "ann")
             assert accepted.turn == 3
             question, _ = await asked(sessions, name)  # one who waits for an answer does not rest
             for _ in range(5):

@@ -11,7 +11,7 @@ from bridle.events import MessageAdded, PromptReceived, SessionStarted, TurnEnde
 from bridle.messages import Message, Text
 from bridle.protocols.codec import encode_data, encode_line
 from bridle.protocols.session_errors import BadRequest
-from bridle.protocols.session_values import Change, Chat
+from bridle.protocols.session_values import PromptRequest, SessionUpdate
 from rig import run
 
 MANY = 5000
@@ -105,13 +105,15 @@ def test_a_line_is_what_the_session_is_at_this_moment(tmp_path):
             name = await made(sessions)
             await spoken(sessions, name, "first words")
             assert (await sessions.view(name)).state == "done"
-            await sessions.change(name, Change(title="  another\n title ", tags=("a", "b")), "ann")
+            await sessions.change(
+                name, SessionUpdate(title="  another\n title ", tags=("a", "b")), "ann"
+            )
             view = (await sessions.list()).sessions[0]
             assert (view.title, view.tags, view.turn) == ("another title", ("a", "b"), 1)
             assert (view.model, view.agent, view.mode) == ("scripted/scripted", "loop", "ask")
             assert view == await sessions.view(name)
             assert [one.id for one in (await sessions.list(query="ANOTHER")).sessions] == [name]
-            await sessions.send(name, Chat("go"), "ann")
+            await sessions.send(name, PromptRequest("go"), "ann")
             await asked(sessions, name)
             waiting = (await sessions.list(state="waiting")).sessions
             assert [(one.id, one.waiting) for one in waiting] == [(name, 1)]

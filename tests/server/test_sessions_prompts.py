@@ -16,7 +16,7 @@ from bridle.protocols.session_errors import (
     ServerStopping,
     UnknownWorkspace,
 )
-from bridle.protocols.session_values import Chat, ChatAccepted, NewSession, SessionView
+from bridle.protocols.session_values import NewSession, PromptAccepted, PromptRequest, SessionInfo
 from bridle.stores.disk import Disk
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder
@@ -67,13 +67,13 @@ def test_a_prompt_is_acknowledged_only_once_it_is_on_disk(tmp_path):
         async with serving(tmp_path, ["hello"], store=store) as sessions:
             name = await made(sessions)
             disk.free.clear()
-            sending = asyncio.ensure_future(sessions.send(name, Chat("go"), "ann"))
+            sending = asyncio.ensure_future(sessions.send(name, PromptRequest("go"), "ann"))
             await asyncio.to_thread(disk.waits.wait, 20)
             assert [one.content for one in prompts(sessions, name)] == ["go"]  # it is written
             assert not sending.done()
             assert sessions.get_open(name).durable < sessions.get_open(name).seq
             disk.free.set()
-            assert await sending == ChatAccepted(name, 1)
+            assert await sending == PromptAccepted(name, 1)
             assert sessions.get_open(name).durable >= 2
             assert await ended(sessions, name) == "done"
 
@@ -85,18 +85,26 @@ def test_the_same_key_and_prompt_are_the_same_turn_even_after_a_restart(tmp_path
         async with serving(tmp_path, ["hello", "again"]) as sessions:
             name = await made(sessions)
             first = await asyncio.gather(
-                *(sessions.send(name, Chat("go"), "ann", "key") for _ in range(5))
+                *(sessions.send(name, PromptRequest("go"), "ann", "key") for _ in range(5))
             )
-            assert first == [ChatAccepted(name, 1)] * 5
+            assert first == [PromptAccepted(name, 1)] * 5
             assert await ended(sessions, name) == "done"
-            assert await sessions.send(name, Chat("go"), "ann", "key") == ChatAccepted(name, 1)
+            assert await sessions.send(name, PromptRequest("go"), "ann", "key") == PromptAccepted(
+                name, 1
+            )
         async with serving(tmp_path, ["other"]) as sessions:
-            assert await sessions.send(name, Chat("go"), "ann", "key") == ChatAccepted(name, 1)
-            await refused(sessions.send(name, Chat("stop"), "ann", "key"), IdempotencyConflict)
-            later = Chat("go", queue=True)
+            assert await sessions.send(name, PromptRequest("go"), "ann", "key") == PromptAccepted(
+                name, 1
+            )
+            await refused(
+                sessions.send(name, PromptRequest("stop"), "ann", "key"), IdempotencyConflict
+            )
+            later = PromptRequest("go", queue=True)
             await refused(sessions.send(name, later, "ann", "key"), IdempotencyConflict)
-            other = await sessions.send(name, Chat("go"), "bob", "key")  # his key is another
-            assert other == ChatAccepted(name, 2)
+            other = await sessions.send(
+                name, PromptRequest("go"), "bob", "key"
+            )  # his key is another
+            assert other == PromptAccepted(name, 2)
             assert await ended(sessions, name, 2) == "done"
             assert [one.by for one in prompts(sessions, name)] == ["ann", "bob"]
 
@@ -107,12 +115,12 @@ def test_a_key_is_known_again_when_a_session_has_forgotten_the_letter(tmp_path):
     async def story():
         async with serving(tmp_path, lambda: __import__("bridle").provider("offline")) as sessions:
             name = await made(sessions)
-            assert (await sessions.send(name, Chat("go"), "ann", "old")).turn == 1
+            assert (await sessions.send(name, PromptRequest("go"), "ann", "old")).turn == 1
             await ended(sessions, name, 1)
             history = sessions.get_open(name).history
             history.inbox_ids.clear()
             history.inbox_ids.update(dict.fromkeys(map(str, range(256))))
-            assert (await sessions.send(name, Chat("go"), "ann", "old")).turn == 1
+            assert (await sessions.send(name, PromptRequest("go"), "ann", "old")).turn == 1
 
     run(story())
 
@@ -122,13 +130,17 @@ def test_a_refused_prompt_may_be_sent_again_with_its_key(tmp_path):
         held = Held()
         async with serving(tmp_path, [HOLDS, "done", "second"], held) as sessions:
             name = await made(sessions)
-            await sessions.send(name, Chat("go"), "ann")
+            await sessions.send(name, PromptRequest("go"), "ann")
             await held.begun.wait()
-            busy = await refused(sessions.send(name, Chat("more"), "ann", "k"), SessionBusy)
+            busy = await refused(
+                sessions.send(name, PromptRequest("more"), "ann", "k"), SessionBusy
+            )
             assert "busy with turn 1" in busy.message
             held.free.set()
             assert await ended(sessions, name) == "done"
-            assert await sessions.send(name, Chat("more"), "ann", "k") == ChatAccepted(name, 2)
+            assert await sessions.send(name, PromptRequest("more"), "ann", "k") == PromptAccepted(
+                name, 2
+            )
             assert await ended(sessions, name, 2) == "done"
 
     run(story())
@@ -139,13 +151,13 @@ def test_a_prompt_waits_for_the_turn_or_steers_it(tmp_path):
         held = Held()
         async with serving(tmp_path, [HOLDS, "first", "second"], held) as sessions:
             name = await made(sessions)
-            await sessions.send(name, Chat("go"), "ann")
+            await sessions.send(name, PromptRequest("go"), "ann")
             await held.begun.wait()
-            steer = Chat("this way", when="next_step")
-            assert await sessions.send(name, steer, "bob") == ChatAccepted(name, 1)
-            assert await sessions.send(name, Chat("then", queue=True), "cy") == ChatAccepted(
-                name, 2
-            )
+            steer = PromptRequest("this way", when="next_step")
+            assert await sessions.send(name, steer, "bob") == PromptAccepted(name, 1)
+            assert await sessions.send(
+                name, PromptRequest("then", queue=True), "cy"
+            ) == PromptAccepted(name, 2)
             detail = await sessions.detail(name)
             assert [(one.prompt, one.by, one.turn) for one in detail.queued] == [
                 ("this way", "bob", 1),
@@ -163,7 +175,7 @@ def test_a_prompt_waits_for_the_turn_or_steers_it(tmp_path):
     run(story())
 
 
-@pytest.mark.parametrize("chat", [Chat(), Chat("  ")])
+@pytest.mark.parametrize("chat", [PromptRequest(), PromptRequest("  ")])
 def test_a_prompt_that_says_nothing_is_refused(tmp_path, chat):
     async def story():
         async with serving(tmp_path, []) as sessions:
@@ -186,7 +198,7 @@ def test_an_id_with_tricks_is_an_unknown_session(tmp_path, name):
                 sessions.detail(name),
                 sessions.records(name),
                 sessions.history(name),
-                sessions.send(name, Chat("go"), "ann"),
+                sessions.send(name, PromptRequest("go"), "ann"),
                 sessions.interrupt(name, "ann"),
                 sessions.delete(name, "ann"),
                 sessions.undo_preview(name),
@@ -209,7 +221,7 @@ def test_a_session_of_another_folder_is_unknown_and_so_is_the_folder(tmp_path):
         async with serving(tmp_path, ["hello"]) as sessions:
             for work in (
                 sessions.view(foreign),
-                sessions.send(foreign, Chat("go"), "ann"),
+                sessions.send(foreign, PromptRequest("go"), "ann"),
                 sessions.records(foreign),
                 sessions.interrupt(foreign, "ann"),
             ):
@@ -230,7 +242,7 @@ def test_two_who_need_a_session_at_once_share_one(tmp_path):
         async with serving(tmp_path, ["one", "two", "three"]) as sessions:
             name = await made(sessions)
         async with serving(tmp_path, ["one", "two", "three"]) as sessions:
-            later = [Chat(f"prompt {number}", queue=True) for number in range(3)]
+            later = [PromptRequest(f"prompt {number}", queue=True) for number in range(3)]
             turns = await asyncio.gather(*(sessions.send(name, one, "ann") for one in later))
             assert sorted(one.turn for one in turns) == [1, 2, 3]
             assert await ended(sessions, name, 3) == "done"
@@ -248,9 +260,9 @@ def test_a_server_that_stops_takes_nothing_new(tmp_path):
             assert sessions.ready
             await sessions.stop(5)
             assert not sessions.ready
-            await refused(sessions.send(name, Chat("go"), "ann"), ServerStopping)
+            await refused(sessions.send(name, PromptRequest("go"), "ann"), ServerStopping)
             await refused(sessions.create(NewSession(), "ann"), ServerStopping)
-            assert isinstance(await sessions.view(name), SessionView)  # what only reads goes on
+            assert isinstance(await sessions.view(name), SessionInfo)  # what only reads goes on
 
     run(story())
 
@@ -260,10 +272,10 @@ def test_a_prompt_that_waits_can_be_taken_back_and_one_that_has_begun_cannot(tmp
         hold = Held()
         async with serving(tmp_path, [HOLDS, "one", "three"], hold) as sessions:
             name = await made(sessions)
-            await sessions.send(name, Chat("first"), "ann")
+            await sessions.send(name, PromptRequest("first"), "ann")
             await hold.begun.wait()
             for words in ("second", "third"):
-                await sessions.send(name, Chat(words, queue=True), "ann")
+                await sessions.send(name, PromptRequest(words, queue=True), "ann")
             session = sessions.get_open(name)
             first, *_ = (one.seq for one in sessions.folder.read(name) if _is_prompt(one))
             second, third = (one.seq for one in (await sessions.detail(name)).queued)
@@ -296,21 +308,25 @@ def test_only_so_many_prompts_wait_and_the_next_is_refused(tmp_path):
         hold = Held()
         async with serving(tmp_path, [HOLDS], hold) as sessions:
             name = await made(sessions)
-            await sessions.send(name, Chat("first"), "ann")
+            await sessions.send(name, PromptRequest("first"), "ann")
             await hold.begun.wait()
             for number in range(99):
-                await sessions.send(name, Chat(str(number), queue=True), "ann")
-            last = await sessions.send(name, Chat("last", queue=True), "ann", "key")
-            no = await refused(sessions.send(name, Chat("x", queue=True), "ann"), QueueFull)
+                await sessions.send(name, PromptRequest(str(number), queue=True), "ann")
+            last = await sessions.send(name, PromptRequest("last", queue=True), "ann", "key")
+            no = await refused(
+                sessions.send(name, PromptRequest("x", queue=True), "ann"), QueueFull
+            )
             assert (no.status_code, no.code) == (429, "queue_full")
             assert no.message == "100 prompts wait already, and no more may; nothing was sent"
-            assert await sessions.send(name, Chat("last", queue=True), "ann", "key") == last
+            assert (
+                await sessions.send(name, PromptRequest("last", queue=True), "ann", "key") == last
+            )
             queued = (await sessions.detail(name)).queued
             for one in queued:
                 await sessions.withdraw(name, one.seq, "ann")
             for letter in "abc":
-                await sessions.send(name, Chat(letter * 9_000_000, queue=True), "ann")
-            await refused(sessions.send(name, Chat("x", queue=True), "ann"), QueueFull)
+                await sessions.send(name, PromptRequest(letter * 9_000_000, queue=True), "ann")
+            await refused(sessions.send(name, PromptRequest("x", queue=True), "ann"), QueueFull)
 
     run(story())
 

@@ -5,7 +5,7 @@ import json
 from contextlib import aclosing
 
 from bridle.events import TraceEvent
-from bridle.protocols.session_values import SessionView
+from bridle.protocols.session_values import SessionInfo
 from bridle.server.streams import Streams
 from bridle.stores.jsonl import JsonlStore
 from rig import make_engine
@@ -23,7 +23,7 @@ class House:
 
     async def view(self, session_id):
         self.folder.path(session_id)
-        return SessionView(id=session_id)
+        return SessionInfo(id=session_id)
 
     def get_open(self, session_id):
         return self.engine.get_open(session_id)

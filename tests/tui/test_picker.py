@@ -7,7 +7,7 @@ from time import monotonic
 import pytest
 from textual import events
 
-from bridle.client.values import SessionLine
+from bridle.protocols.session_values import SessionInfo
 from bridle.tui.dialogs import AskText, Confirm
 from bridle.tui.house import Listed
 from bridle.tui.house_listed import listed
@@ -202,10 +202,10 @@ def test_a_failed_session_says_so():
 
 
 def test_a_session_whose_turn_a_person_stopped_did_not_fail():
-    stopped = listed(SessionLine(id="x", state="failed", reason="interrupted"))
+    stopped = listed(SessionInfo(id="x", state="failed", reason="interrupted"))
     line = line_of(stopped, NOW)
     assert (line.sign, line.rest) == ("·", "stopped")
-    failed = listed(SessionLine(id="x", state="failed", reason="budget"))
+    failed = listed(SessionInfo(id="x", state="failed", reason="budget"))
     assert line_of(failed, NOW).rest == "failed"
 
 

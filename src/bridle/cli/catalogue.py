@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 
 from bridle.config.settings import KEY_VARIABLES, Settings
-from bridle.protocols.session_values import Choices, Lines, Named
+from bridle.protocols.session_values import Choice, Choices, Report
 from bridle.providers.catalogue import models
 from bridle.runtime.agents import AgentStatus, agent_statuses
 from bridle.runtime.providers import find_key, find_provider, local_servers
@@ -29,28 +29,28 @@ class Menu:
         """Our own loop, and other agents; one that lacks something says what."""
         return Choices(await asyncio.to_thread(lambda: tuple(self._carriers())))
 
-    async def doctor(self) -> Lines:
+    async def doctor(self) -> Report:
         """What was found on this machine, a line each."""
         from bridle.cli.checkup import report_lines
 
-        return Lines(await asyncio.to_thread(report_lines, self._settings))
+        return Report(await asyncio.to_thread(report_lines, self._settings))
 
-    def _known(self) -> Iterator[Named]:
+    def _known(self) -> Iterator[Choice]:
         usual = find_provider(self._settings).name
         usual = _OFFLINE if usual == "offline" else usual
         if usual:
-            yield Named(usual, default=True)
+            yield Choice(usual, default=True)
         for name, _, model in local_servers():
             if (label := f"{name}/{model}") != usual and self._may(name):
-                yield Named(label, label="on this machine")
+                yield Choice(label, label="on this machine")
         for info in models():
             if info.label != usual and self._may(info.name):
-                yield Named(info.label, why_not=self._lacks(info.name))
+                yield Choice(info.label, why_not=self._lacks(info.name))
 
     def _may(self, vendor: str) -> bool:
         return self._offer.free or vendor in self._offer.vendors
 
-    def _carriers(self) -> Iterator[Named]:
+    def _carriers(self) -> Iterator[Choice]:
         known = {one.name: one for one in agent_statuses()}
         if not self._offer.free:  # those that were named by who started the server, and no others
             offered = self._offer.agents
@@ -59,7 +59,7 @@ class Menu:
             }
         for one in known.values():
             why = "" if one.good else f"{one.found}. {one.lacks}".strip()
-            yield Named(one.name, one.found, one.name == self._usual_agent, why)
+            yield Choice(one.name, one.found, one.name == self._usual_agent, why)
 
     @property
     def _usual_agent(self) -> str:

@@ -16,7 +16,7 @@ from bridle.stores.session_index import get_session
 
 if TYPE_CHECKING:  # what talks HTTP takes long to load, and most sessions are nobody else's
     from bridle.cli.house_here_followed import Followed
-    from bridle.client import RemoteSession, SessionLine
+    from bridle.client import RemoteSession, SessionInfo
 
 
 class Attached:
@@ -45,8 +45,8 @@ class Attached:
         return self._told.workspace
 
     @property
-    def _told(self) -> "Followed | SessionLine":
-        return cast("Followed | SessionLine", getattr(self.session, "line", self.session))
+    def _told(self) -> "Followed | SessionInfo":
+        return cast("Followed | SessionInfo", getattr(self.session, "line", self.session))
 
     async def use(self, **chosen: str) -> None:
         """Another model or agent. Raise `SessionLocked` where its holder cannot be asked that."""

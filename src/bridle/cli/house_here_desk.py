@@ -135,16 +135,16 @@ class Desk:
 
         Raise `ApprovalChanged`.
         """
-        from bridle.protocols.session_values import Undo
+        from bridle.protocols.session_values import UndoRequest
 
-        wanted = Undo(shown.turn, shown.token, "overwrite")
+        wanted = UndoRequest(shown.turn, shown.token, "overwrite")
         if isinstance(session, Session):
             await self.sessions_of_all.undo_in(session, wanted, user_name())
             return
-        from bridle.client import RemoteSession, Undoing  # it takes long to load
+        from bridle.client import RemoteSession, UndoPreview  # it takes long to load
 
         if isinstance(session, RemoteSession):
-            undoing = Undoing(turn=shown.turn, token=shown.token)
+            undoing = UndoPreview(turn=shown.turn, token=shown.token)
             await session.undo(undoing, clashes="overwrite")
         else:
             await self.sessions_of_all.undo(session.id, wanted, user_name())

@@ -102,12 +102,12 @@ class Followed:
 
     async def send(self, prompt: Prompt, *, when: When = "idle", by: str = "me") -> int:
         """The turn's number, once whoever holds the session has the prompt on disk."""
-        from bridle.protocols.session_values import Chat
+        from bridle.protocols.session_values import PromptRequest
 
         parts = _parts(prompt)
         plain = all(isinstance(one, Text) for one in parts)
         text = "".join(one.text for one in parts if isinstance(one, Text)) if plain else ""
-        chat = Chat(text, () if plain else parts, when=when)
+        chat = PromptRequest(text, () if plain else parts, when=when)
         turn = (await self._desk.send(self.id, chat, user_name())).turn
         await self._until(lambda: self.history.turn >= turn)
         return turn
@@ -137,10 +137,10 @@ class Followed:
 
     async def resume(self) -> int:
         """The turn that is under way or waits; it goes on where somebody holds the session."""
-        from bridle.protocols.session_values import Resume
+        from bridle.protocols.session_values import ResumeOptions
 
         if self.is_parked and not self.history.pending:
-            await self._desk.resume(self.id, Resume(), user_name())
+            await self._desk.resume(self.id, ResumeOptions(), user_name())
         waiting = min((one.turn for one in self.history.waiting.values()), default=0)
         if not (turn := self.turn or waiting):
             raise SessionError(f"session {self.id} has nothing to resume", hint="Send it a prompt.")
@@ -155,16 +155,16 @@ class Followed:
         await self._change(title=title)
 
     async def _change(self, **given: str) -> None:
-        from bridle.protocols.session_values import Change
+        from bridle.protocols.session_values import SessionUpdate
 
-        seen = await self._desk.change(self.id, Change(**given), user_name())  # type: ignore[arg-type]
+        seen = await self._desk.change(self.id, SessionUpdate(**given), user_name())  # type: ignore[arg-type]
         await self._until(lambda: self.seq >= seen.seq)
 
     async def rewind(self, to: int, *, by: str = "me") -> None:
         """Make the conversation again what it was at record `to`. Raise `SessionLocked`."""
-        from bridle.protocols.session_values import Rewind
+        from bridle.protocols.session_values import RewindRequest
 
-        seen = await self._desk.rewind(self.id, Rewind(to), user_name())
+        seen = await self._desk.rewind(self.id, RewindRequest(to), user_name())
         await self._until(lambda: self.seq >= seen.seq)
 
     async def compact(self, *, by: str = "me") -> bool:

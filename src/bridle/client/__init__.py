@@ -8,9 +8,10 @@ async with bridle.client.Client("http://127.0.0.1:8420", token=…) as client:
 
 from bridle.client.desk import Client as Client
 from bridle.client.session import RemoteSession as RemoteSession
-from bridle.client.values import Choice as Choice
-from bridle.client.values import Found as Found
-from bridle.client.values import SessionLine as SessionLine
-from bridle.client.values import SessionWhole as SessionWhole
-from bridle.client.values import Undoing as Undoing
-from bridle.client.values import Waiting as Waiting
+from bridle.protocols.session_values import ApprovalRequest as ApprovalRequest
+from bridle.protocols.session_values import Choice as Choice
+from bridle.protocols.session_values import SearchHit as SearchHit
+from bridle.protocols.session_values import SessionDetail as SessionDetail
+from bridle.protocols.session_values import SessionInfo as SessionInfo
+from bridle.protocols.session_values import SessionPage as SessionPage
+from bridle.protocols.session_values import UndoPreview as UndoPreview

@@ -11,26 +11,26 @@ from bridle.client.faults import read
 from bridle.client.feed import WAITS, Feed, Tell
 from bridle.client.link import Link, spelled
 from bridle.client.session import RemoteSession, answer_body
-from bridle.client.values import (
-    AllChoices,
-    AllFound,
-    AllWaiting,
-    Caller,
-    Choice,
-    Covered,
-    Found,
-    FoundFiles,
-    Lines,
-    SessionLine,
-    SessionLines,
-    SessionWhole,
-    Spoken,
-    Waiting,
-)
 from bridle.errors import BadStream, RateLimited, Unreachable
 from bridle.messages import Message
 from bridle.policy import Mode
 from bridle.protocols.session import Answer
+from bridle.protocols.session_values import (
+    ApprovalRequest,
+    CallerInfo,
+    Choice,
+    Choices,
+    FilePaths,
+    PendingApprovals,
+    Report,
+    RulePreview,
+    SearchHit,
+    SearchHits,
+    SessionDetail,
+    SessionInfo,
+    SessionPage,
+    Transcript,
+)
 
 _T = TypeVar("_T")
 _CAUGHT_UP = 60.0  # seconds that the records of a session may take to come
@@ -86,10 +86,10 @@ class Client:
         wanted: dict[str, Any] = {"workspacePath": workspace, "provider": provider, "model": model}
         if id is None:
             wanted |= {"agent": agent, "mode": mode}
-            line = await self._ask("POST", "sessions", _given(wanted), of=SessionLine)
+            line = await self._ask("POST", "sessions", _given(wanted), of=SessionInfo)
             return await self._opened(line)
         path = f"sessions/{spelled(id)}"
-        line = await self._ask("POST", f"{path}/resume", _given(wanted), of=SessionLine)
+        line = await self._ask("POST", f"{path}/resume", _given(wanted), of=SessionInfo)
         session = await self._opened(line)
         if agent:
             await session.configure(agent=agent)
@@ -100,9 +100,9 @@ class Client:
     async def watch(self, session_id: str) -> RemoteSession:
         """A session to look at: nobody takes it up because of that."""
         path = f"sessions/{spelled(session_id)}"
-        return await self._opened(await self._ask("GET", path, of=SessionWhole))
+        return await self._opened(await self._ask("GET", path, of=SessionDetail))
 
-    async def _opened(self, line: SessionLine) -> RemoteSession:
+    async def _opened(self, line: SessionInfo) -> RemoteSession:
         feed = Feed(self._link, line.id, self._tell)
         session = RemoteSession(self._link, line, feed)
         self._sessions.append(session)
@@ -116,58 +116,58 @@ class Client:
 
     async def sessions(
         self, *, query: str = "", limit: int = 50, cursor: str = "", state: str = ""
-    ) -> SessionLines:
+    ) -> SessionPage:
         """Sessions, the newest first."""
         asked = {"query": query, "limit": limit, "cursor": cursor, "state": state}
-        return await self._ask("GET", "sessions", query=asked, of=SessionLines)
+        return await self._ask("GET", "sessions", query=asked, of=SessionPage)
 
-    async def look(self, session_id: str) -> SessionWhole:
+    async def look(self, session_id: str) -> SessionDetail:
         """One session with what stands beside its conversation."""
-        return await self._ask("GET", f"sessions/{spelled(session_id)}", of=SessionWhole)
+        return await self._ask("GET", f"sessions/{spelled(session_id)}", of=SessionDetail)
 
     async def delete(self, session_id: str) -> None:
         """Remove a session for good."""
         await self._link.ask("DELETE", f"/api/sessions/{spelled(session_id)}")
 
-    async def pending(self) -> tuple[Waiting, ...]:
+    async def pending(self) -> tuple[ApprovalRequest, ...]:
         """The questions of all sessions that wait for an answer."""
-        return (await self._ask("GET", "approvals", of=AllWaiting)).approvals
+        return (await self._ask("GET", "approvals", of=PendingApprovals)).approvals
 
-    async def search(self, words: str, *, limit: int = 20) -> tuple[Found, ...]:
+    async def search(self, words: str, *, limit: int = 20) -> tuple[SearchHit, ...]:
         """Where that was said, in all sessions."""
         asked = {"q": words, "limit": limit}
-        return (await self._ask("GET", "search", query=asked, of=AllFound)).hits
+        return (await self._ask("GET", "search", query=asked, of=SearchHits)).hits
 
     async def models(self) -> tuple[Choice, ...]:
         """The models that can be chosen."""
-        return (await self._ask("GET", "models", of=AllChoices)).choices
+        return (await self._ask("GET", "models", of=Choices)).choices
 
     async def agents(self) -> tuple[Choice, ...]:
         """The agents that can be chosen."""
-        return (await self._ask("GET", "agents", of=AllChoices)).choices
+        return (await self._ask("GET", "agents", of=Choices)).choices
 
     async def workspaces(self) -> tuple[Choice, ...]:
         """The folders that the server works in."""
-        return (await self._ask("GET", "workspaces", of=AllChoices)).choices
+        return (await self._ask("GET", "workspaces", of=Choices)).choices
 
     async def choices(self, session_id: str, what: str) -> tuple[Choice, ...]:
         """The `tools`, `mcp` servers or `rules` of a session."""
         path = f"sessions/{spelled(session_id)}/{what}"
-        return (await self._ask("GET", path, of=AllChoices)).choices
+        return (await self._ask("GET", path, of=Choices)).choices
 
     async def doctor(self) -> tuple[str, ...]:
         """What was found on the server's machine, a line each."""
-        return (await self._ask("GET", "doctor", of=Lines)).lines
+        return (await self._ask("GET", "doctor", of=Report)).lines
 
     async def files(self, session_id: str, query: str, *, limit: int = 50) -> tuple[str, ...]:
         """Files of a session's workspace that fit, the best first."""
         path, asked = f"sessions/{spelled(session_id)}/files", {"query": query, "limit": limit}
-        return (await self._ask("GET", path, query=asked, of=FoundFiles)).paths
+        return (await self._ask("GET", path, query=asked, of=FilePaths)).paths
 
     async def messages(self, session_id: str) -> tuple[Message, ...]:
         """A session's conversation as it stands."""
         path = f"sessions/{spelled(session_id)}/history"
-        return (await self._ask("GET", path, of=Spoken)).messages
+        return (await self._ask("GET", path, of=Transcript)).messages
 
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session a title."""
@@ -182,7 +182,7 @@ class Client:
     async def preview(self, session_id: str, rule: str) -> tuple[str, ...]:
         """The calls of a session that a rule would have covered, in words."""
         path = f"sessions/{spelled(session_id)}/preview-rule"
-        return (await self._ask("POST", path, {"rule": rule}, of=Covered)).calls
+        return (await self._ask("POST", path, {"rule": rule}, of=RulePreview)).calls
 
     async def news(self) -> AsyncGenerator[None, None]:
         """Something about the sessions changed, or may have while nobody was told. Never ends.
@@ -201,9 +201,9 @@ class Client:
                 failures += 1
             await asyncio.sleep(WAITS[min(failures, len(WAITS) - 1)])
 
-    async def me(self) -> Caller:
+    async def me(self) -> CallerInfo:
         """Who we are to the server, and what we may."""
-        return await self._ask("GET", "me", of=Caller)
+        return await self._ask("GET", "me", of=CallerInfo)
 
     async def _ask(
         self,

@@ -18,11 +18,11 @@ from bridle.client.blocks import Block
 from bridle.client.endings import Endings
 from bridle.client.faults import read
 from bridle.client.link import Link, spelled
-from bridle.client.values import Page
 from bridle.engine.history import History
 from bridle.errors import AgentError, BadStream, RateLimited, Unreachable
 from bridle.events import TraceEvent
 from bridle.protocols.codec import to_record
+from bridle.protocols.session_values import RecordPage
 from bridle.protocols.store import Record
 
 Tell = Callable[[str], None]
@@ -117,7 +117,7 @@ class Feed:
             return [one for one in self._held if one.seq > last]
         query = {"after": last, "limit": _PAGE}
         found = await self._link.ask("GET", f"{self._path}/records", query=query)
-        page = map(_record, map(bytes, read(found, Page).records))
+        page = map(_record, map(bytes, read(found, RecordPage).records))
         return [one for one in page if last < one.seq <= self.seq]
 
     async def _follow(self) -> None:

@@ -16,26 +16,26 @@ from msgspec.structs import fields
 from bridle.client.faults import read
 from bridle.client.feed import Feed
 from bridle.client.link import Link, spelled
-from bridle.client.values import (
-    Budget,
-    Covered,
-    LimitsOf,
-    SessionLine,
-    SessionWhole,
-    Taken,
-    Undoing,
-)
 from bridle.engine.history import History
 from bridle.errors import EmptyPrompt, SessionError, Unreachable
 from bridle.events import Grant, When
 from bridle.messages import Part, Text
 from bridle.policy import Mode
 from bridle.protocols.session import Answer, Prompt, TurnResult
+from bridle.protocols.session_values import (
+    Budget,
+    PromptAccepted,
+    RulePreview,
+    SessionDetail,
+    SessionInfo,
+    SessionLimits,
+    UndoPreview,
+)
 from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics
 
 _T = TypeVar("_T")
-_spelled = {one.name: one.encode_name for one in fields(LimitsOf)}
+_spelled = {one.name: one.encode_name for one in fields(SessionLimits)}
 _SEEN = 5.0  # seconds until what was done is seen in the stream; then it is believed
 _TRIES = 4  # ... with the same key, so that a prompt is sent once
 
@@ -43,7 +43,7 @@ _TRIES = 4  # ... with the same key, so that a prompt is sent once
 class RemoteSession:
     """A conversation that lasts, elsewhere."""
 
-    def __init__(self, link: Link, line: SessionLine, feed: Feed) -> None:
+    def __init__(self, link: Link, line: SessionInfo, feed: Feed) -> None:
         self.id = line.id
         self.line = line  # as it was when it was opened
         self._link = link
@@ -121,7 +121,7 @@ class RemoteSession:
         else:
             body["parts"] = parts
         key = {"Idempotency-Key": secrets.token_hex(16)}
-        taken = read(await self._post("chat", body, key), Taken)
+        taken = read(await self._post("chat", body, key), PromptAccepted)
         await self._feed.until(lambda: self.history.turn >= taken.turn, _SEEN)
         return taken.turn
 
@@ -161,7 +161,7 @@ class RemoteSession:
 
     async def resume(self) -> int:
         """Carry on what was left behind, a parked turn or prompts that wait: the turn's number."""
-        await self._seen(await self._ask("POST", "resume", {}, of=SessionLine))
+        await self._seen(await self._ask("POST", "resume", {}, of=SessionInfo))
         waiting = min((one.turn for one in self.history.waiting.values()), default=0)
         if not (turn := self.turn or waiting):
             raise SessionError(f"session {self.id} has nothing to resume", hint="Send it a prompt.")
@@ -185,26 +185,26 @@ class RemoteSession:
         await self._change(**{key: value for key, value in given.items() if value})
 
     async def _change(self, **change: Any) -> None:
-        self.line = await self._ask("PATCH", "", change, of=SessionWhole)
+        self.line = await self._ask("PATCH", "", change, of=SessionDetail)
         await self._seen(self.line)
 
     async def rewind(self, to: int, *, by: str = "me") -> None:
         """Make the conversation again what it was at record `to`; 0 is empty."""
-        await self._seen(await self._ask("POST", "rewind", {"to": to}, of=SessionWhole))
+        await self._seen(await self._ask("POST", "rewind", {"to": to}, of=SessionDetail))
 
     async def compact(self, *, by: str = "me") -> bool:
         """Shorten the conversation now, between two turns: was there anything to gain?"""
         before = len(self.history.transcript)
-        await self._seen(await self._ask("POST", "compact", {}, of=SessionWhole))
+        await self._seen(await self._ask("POST", "compact", {}, of=SessionDetail))
         return len(self.history.transcript) < before
 
-    async def fork(self, at: int | None = None) -> SessionLine:
+    async def fork(self, at: int | None = None) -> SessionInfo:
         """A new session with this one's conversation, up to a record; this one stays as it is."""
-        return await self._ask("POST", "fork", {"at": at}, of=SessionLine)
+        return await self._ask("POST", "fork", {"at": at}, of=SessionInfo)
 
-    async def detail(self) -> SessionWhole:
+    async def detail(self) -> SessionDetail:
         """The session as the server shows it now."""
-        return await self._ask("GET", "", of=SessionWhole)
+        return await self._ask("GET", "", of=SessionDetail)
 
     async def look(self) -> None:
         """Have `line` say what the server shows of it now."""
@@ -223,16 +223,16 @@ class RemoteSession:
 
     async def preview(self, rule: str) -> tuple[str, ...]:
         """The calls of this conversation that a rule would have covered, in words."""
-        found = await self._ask("POST", "preview-rule", {"rule": rule}, of=Covered)
+        found = await self._ask("POST", "preview-rule", {"rule": rule}, of=RulePreview)
         return found.calls
 
-    async def undo_preview(self, turn: int = 0) -> Undoing:
+    async def undo_preview(self, turn: int = 0) -> UndoPreview:
         """What an undo of that turn (0: the newest that changed something) would do."""
         query = f"undo?turn={turn}" if turn else "undo"
-        return await self._ask("GET", query, of=Undoing)
+        return await self._ask("GET", query, of=UndoPreview)
 
     async def undo(
-        self, shown: Undoing, *, clashes: Literal["refuse", "skip", "overwrite"] = "refuse"
+        self, shown: UndoPreview, *, clashes: Literal["refuse", "skip", "overwrite"] = "refuse"
     ) -> None:
         """Put back what was shown. `clashes`: what to do with files that changed after the turn.
 
@@ -282,7 +282,7 @@ class RemoteSession:
         path = f"{self._path}/{verb}" if verb else self._path
         return await self._link.ask(method, path, body)
 
-    async def _seen(self, line: SessionLine) -> None:
+    async def _seen(self, line: SessionInfo) -> None:
         """Until the stream has told what the answer says."""
         await self._feed.until(lambda: self._feed.seq >= line.seq, _SEEN)
 

@@ -1,30 +1,32 @@
-"""The values that go over HTTP: what a client sends, and what it is shown. No routes, no engine.
+"""The values that pass through `SessionService`, and so also the JSON of the HTTP API.
 
-They are the models of the API, and there is no second set: what is described is what is sent.
-Records go out as the log has them, so that every event has one shape everywhere.
+The server sends exactly these, the client reads them, and the terminal shows them. Values that are
+read have defaults wherever possible, so that a client works with a newer or older server.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from bridle.events import FileChange, Grant, Todo, When
 from bridle.messages import Message, Part
 from bridle.policy import Mode
 from bridle.usage import ExecutionMetrics
 
-State = Literal["idle", "running", "waiting", "done", "failed"]
+STATES = ("idle", "running", "waiting", "done", "failed")
+# Any text when it is read, so that a client works with a server that knows more states.
+State = Annotated[str, Meta(extra_json_schema={"enum": list(STATES)})]
 Role = Literal["watch", "answer", "drive", "admin"]
-ROLES: tuple[Role, ...] = ("watch", "answer", "drive", "admin")  # each may what those before may
+ROLES: tuple[Role, ...] = ("watch", "answer", "drive", "admin")  # each includes those before it
 
 
-class SessionView(Struct, frozen=True, rename="camel", kw_only=True):
-    """A session in one line.
+class SessionInfo(Struct, frozen=True, rename="camel", kw_only=True):
+    """A session, as a list shows it.
 
-    `waiting` counts the questions that nobody has answered; `state` is then `waiting`, whether the
-    turn runs or is parked. `reason` is how the newest turn ended. `cost` is the sum of what could
-    be priced, `unpriced` counts the replies that could not. `holder` is `here`, or the process
-    that has the session, in words, or nobody.
+    `waiting` counts the pending approval requests; if there are any, `state` is `waiting`, whether
+    the turn runs or is parked. `reason` says how the newest turn ended. `cost` is the sum of the
+    replies that could be priced, and `unpriced` counts the others. `holder` is `here`, or describes
+    the other process that owns the session, or is empty.
     """
 
     id: str
@@ -48,25 +50,25 @@ class SessionView(Struct, frozen=True, rename="camel", kw_only=True):
     holder: str = ""
 
 
-class SessionList(Struct, frozen=True, rename="camel"):
-    """Sessions, the newest first; `next` is the cursor of the page after, or empty."""
+class SessionPage(Struct, frozen=True, rename="camel"):
+    """Sessions, the newest first. `next` is the cursor of the next page, or empty."""
 
-    sessions: tuple[SessionView, ...]
+    sessions: tuple[SessionInfo, ...] = ()
     next: str = ""
 
 
-class PendingView(Struct, frozen=True, rename="camel", kw_only=True):
-    """A question that waits for a person.
+class ApprovalRequest(Struct, frozen=True, rename="camel", kw_only=True):
+    """An approval request that waits for a person.
 
-    `asked` is the `approval_asked` record's data. `diff` is what the call would change, where it
-    edits files. `posted`: an answer lies in the inbox and counts once the session is taken up.
+    `asked` is the data of its `approval_asked` record. `diff` shows what the call would change in a
+    file. `posted`: an answer is in the session's inbox and counts once a process owns the session.
     """
 
     session_id: str
     call_id: str
     shown: str
-    seq: int
-    asked: dict[str, Any]
+    seq: int = 0
+    asked: dict[str, Any] = {}
     session_title: str = ""
     parent: str = ""
     diff: str = ""
@@ -74,14 +76,14 @@ class PendingView(Struct, frozen=True, rename="camel", kw_only=True):
     posted: bool = False
 
 
-class Pendings(Struct, frozen=True, rename="camel"):
-    """The open questions of all sessions."""
+class PendingApprovals(Struct, frozen=True, rename="camel"):
+    """The pending approval requests of all sessions, the oldest first."""
 
-    approvals: tuple[PendingView, ...]
+    approvals: tuple[ApprovalRequest, ...] = ()
 
 
-class Queued(Struct, frozen=True, rename="camel"):
-    """A prompt that waits for its turn; `seq` is the record in which it came."""
+class QueuedPrompt(Struct, frozen=True, rename="camel"):
+    """A prompt that waits for its turn. `seq` is the number of its record."""
 
     seq: int
     prompt: str
@@ -89,15 +91,15 @@ class Queued(Struct, frozen=True, rename="camel"):
     turn: int = 0
 
 
-class Context(Struct, frozen=True, rename="camel"):
-    """How full the model's window is; 0 where it is not known."""
+class ContextUsage(Struct, frozen=True, rename="camel"):
+    """How full the model's context window is. 0 if it is not known."""
 
     tokens: int = 0
     window: int = 0
 
 
-class LimitsView(Struct, frozen=True, rename="camel", kw_only=True):
-    """What a turn, a session and a day may use. None: no limit."""
+class SessionLimits(Struct, frozen=True, rename="camel", kw_only=True):
+    """What a turn, a session and a day may use. None is no limit."""
 
     max_steps: int | None = None
     max_tool_calls: int | None = None
@@ -110,29 +112,29 @@ class LimitsView(Struct, frozen=True, rename="camel", kw_only=True):
     max_day_cost: float | None = None
 
 
-class SessionDetail(SessionView, frozen=True, rename="camel", kw_only=True):
-    """A session with all that a page shows beside the conversation."""
+class SessionDetail(SessionInfo, frozen=True, rename="camel", kw_only=True):
+    """A session with everything that is shown beside its conversation."""
 
     todos: tuple[Todo, ...] = ()
-    pending: tuple[PendingView, ...] = ()
-    queued: tuple[Queued, ...] = ()
+    pending: tuple[ApprovalRequest, ...] = ()
+    queued: tuple[QueuedPrompt, ...] = ()
     metrics: ExecutionMetrics = ExecutionMetrics()
-    context: Context = Context()
-    limits: LimitsView = LimitsView()
+    context: ContextUsage = ContextUsage()
+    limits: SessionLimits = SessionLimits()
     grants: tuple[Grant, ...] = ()
     children: tuple[str, ...] = ()
 
 
 class Budget(Struct, frozen=True, rename="camel"):
-    """What may be used, and what was."""
+    """The limits of a session, and what it has used."""
 
-    limits: LimitsView
-    metrics: ExecutionMetrics
-    context: Context = Context()
+    limits: SessionLimits = SessionLimits()
+    metrics: ExecutionMetrics = ExecutionMetrics()
+    context: ContextUsage = ContextUsage()
 
 
 class NewSession(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A session to begin. What is left out is as the server was started."""
+    """A session to create. What is left out is as the server was started."""
 
     workspace_path: str = ""
     provider: str = ""
@@ -142,16 +144,16 @@ class NewSession(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
     title: str = ""
 
 
-class Resume(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """How to take a session up again; what is left out is as it was."""
+class ResumeOptions(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """How to resume a session. What is left out is as it was."""
 
     workspace_path: str = ""
     provider: str = ""
     model: str = ""
 
 
-class Change(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What is to be another of a session; None stays as it is."""
+class SessionUpdate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Changes to a session. None leaves a value as it is."""
 
     title: str | None = None
     tags: tuple[str, ...] | None = None
@@ -161,8 +163,8 @@ class Change(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     agent: str | None = None
 
 
-class Chat(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A prompt. `queue` waits for the turn that runs, as `when` "queue" does."""
+class PromptRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A prompt. `queue` waits for the running turn, like `when` "queue"."""
 
     prompt: str = ""
     parts: tuple[Part, ...] = ()
@@ -170,19 +172,19 @@ class Chat(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     when: When = "idle"
 
 
-class ChatAccepted(Struct, frozen=True, rename="camel"):
-    """The prompt is on disk, and this is its turn."""
+class PromptAccepted(Struct, frozen=True, rename="camel"):
+    """The prompt is on disk, and this is the number of its turn."""
 
     session_id: str
     turn: int
 
 
 class ApprovalAnswer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A person's answer to a question; `shown` is the hash of what they were shown.
+    """A person's answer to an approval request. `shown` is the hash of what they were shown.
 
-    `scope` says what a yes allows. `once`: this call alone. `session`: the same call in the same
-    folder for this session; if the question `covers` `builds`, all tests and builds there. `rule`:
-    whatever the rule in `rule` covers, or the proposed rule if that is empty.
+    `scope` says what an approval allows. `once`: only this call. `session`: the same call in the
+    same folder for this session; if the request `covers` `builds`, all tests and builds there.
+    `rule`: whatever the rule in `rule` covers, or the proposed rule if that is empty.
     """
 
     allowed: bool
@@ -193,50 +195,51 @@ class ApprovalAnswer(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class ApprovalOutcome(Struct, frozen=True, rename="camel"):
-    """The answer that counts, and whose it is."""
+    """The answer that counts, and who gave it."""
 
     call_id: str
     allowed: bool
-    by: str
+    by: str = ""
     scope: str = "once"
     word: str = ""
     rule: str = ""
 
 
-class Records(Struct, frozen=True, rename="camel"):
-    """Records as the log has them; `next` is where to go on, 0 at the end; `last` is the newest."""
+class RecordPage(Struct, frozen=True, rename="camel"):
+    """Records as they are in the log. `next` is where the next page starts, or 0 at the end. `last`
+    is the number of the newest record."""
 
-    records: tuple[Raw, ...]
+    records: tuple[Raw, ...] = ()
     next: int = 0
     last: int = 0
 
 
-class HistoryView(Struct, frozen=True, rename="camel"):
-    """The conversation as it stands."""
+class Transcript(Struct, frozen=True, rename="camel"):
+    """The conversation as it is now."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
     seq: int = 0
 
 
-class Fork(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Where to fork; None: at the end."""
+class ForkRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The record to fork at. None: at the end."""
 
     at: int | None = None
 
 
-class Rewind(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """To which record; 0 is an empty conversation."""
+class RewindRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The record to rewind to. 0 is an empty conversation."""
 
     to: int
 
 
 class ChangedFile(FileChange, frozen=True, rename="camel"):
-    """A file that an undo would put back, and how it differs."""
+    """A file that an undo would restore, and its diff."""
 
     diff: str = ""
 
 
-class Clash(Struct, frozen=True, rename="camel", kw_only=True):
+class UndoConflict(Struct, frozen=True, rename="camel", kw_only=True):
     """A file that an undo cannot simply put back, because it changed after the turn.
 
     `why` is the reason in words, and `diff` shows what would be lost if it is overwritten. `turn`
@@ -254,14 +257,14 @@ class UndoPreview(Struct, frozen=True, rename="camel", kw_only=True):
     """What an undo would do. `token` identifies this preview. Files in `clashes` are put back
     only if the request says so."""
 
-    turn: int
+    turn: int = 0
     files: tuple[ChangedFile, ...] = ()
     uncovered: tuple[str, ...] = ()
-    clashes: tuple[Clash, ...] = ()
+    clashes: tuple[UndoConflict, ...] = ()
     token: str = ""
 
 
-class Undo(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class UndoRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Which turn to undo (0: the newest that changed something), as it was previewed.
 
     `clashes` says what happens if a file changed after the turn: with `refuse` nothing is put back,
@@ -273,7 +276,7 @@ class Undo(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     clashes: Literal["refuse", "skip", "overwrite"] = "refuse"
 
 
-class UndoOutcome(Struct, frozen=True, rename="camel", kw_only=True):
+class UndoResult(Struct, frozen=True, rename="camel", kw_only=True):
     """What an undo did: files put back, and those that were left as they are. `undo` names what was
     kept, so that it can be taken back itself."""
 
@@ -284,31 +287,31 @@ class UndoOutcome(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Grants(Struct, frozen=True, rename="camel"):
-    """What was allowed for the session and still holds, the oldest first."""
+    """The grants of a session that are still valid, the oldest first."""
 
-    grants: tuple[Grant, ...]
+    grants: tuple[Grant, ...] = ()
 
 
-class RuleWanted(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A rule to look at before it is made."""
+class RuleRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A rule to preview before it is added."""
 
     rule: str
 
 
-class Paths(Struct, frozen=True, rename="camel"):
-    """Files of the workspace."""
+class FilePaths(Struct, frozen=True, rename="camel"):
+    """Files of a workspace, the best match first."""
 
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
 
 
 class RulePreview(Struct, frozen=True, rename="camel"):
     """Past calls of the session that a rule would have covered, in words."""
 
-    calls: tuple[str, ...]
+    calls: tuple[str, ...] = ()
 
 
-class Hit(Struct, frozen=True, rename="camel"):
-    """A place where the words were found; `kind` says what it is: a prompt, a reply, a result."""
+class SearchHit(Struct, frozen=True, rename="camel"):
+    """A place where the words were found. `kind` says what it is, such as a prompt or a reply."""
 
     session_id: str
     seq: int
@@ -317,14 +320,14 @@ class Hit(Struct, frozen=True, rename="camel"):
     kind: str = ""
 
 
-class Hits(Struct, frozen=True, rename="camel"):
+class SearchHits(Struct, frozen=True, rename="camel"):
     """Where the words were found."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[SearchHit, ...] = ()
 
 
-class Named(Struct, frozen=True, rename="camel"):
-    """A model, an agent or a workspace that can be chosen; `why_not` where it cannot."""
+class Choice(Struct, frozen=True, rename="camel"):
+    """A model, agent, workspace, tool, server or rule. `why_not` says why it cannot be chosen."""
 
     name: str
     label: str = ""
@@ -335,19 +338,19 @@ class Named(Struct, frozen=True, rename="camel"):
 class Choices(Struct, frozen=True, rename="camel"):
     """What can be chosen."""
 
-    choices: tuple[Named, ...]
+    choices: tuple[Choice, ...] = ()
 
 
-class Lines(Struct, frozen=True, rename="camel"):
-    """What was found, a line each."""
+class Report(Struct, frozen=True, rename="camel"):
+    """What a check of the machine found, one line each."""
 
-    lines: tuple[str, ...]
+    lines: tuple[str, ...] = ()
 
 
-class Me(Struct, frozen=True, rename="camel"):
-    """Who is asking, and what they may."""
+class CallerInfo(Struct, frozen=True, rename="camel"):
+    """Who is asking, and what they may do."""
 
     name: str
-    role: Role
+    role: Annotated[str, Meta(extra_json_schema={"enum": list(ROLES)})] = "watch"
     version: str = ""
     workspaces: tuple[str, ...] = ()

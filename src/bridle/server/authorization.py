@@ -2,7 +2,7 @@
 
 from bridle.events import ApprovalAsked
 from bridle.policy import MODES, Mode
-from bridle.protocols.session_values import ApprovalAnswer, Change, NewSession, Resume
+from bridle.protocols.session_values import ApprovalAnswer, NewSession, ResumeOptions, SessionUpdate
 from bridle.server.caller import Caller, may
 from bridle.server.problems import refused
 from bridle.service.choices import AllowedChoices
@@ -11,7 +11,7 @@ PLAN = "exit_plan_mode"
 
 
 def check_choice(
-    offer: AllowedChoices, caller: Caller, wanted: NewSession | Resume | Change
+    offer: AllowedChoices, caller: Caller, wanted: NewSession | ResumeOptions | SessionUpdate
 ) -> None:
     """Raise what stands in the way of having that. Every door to these goes through here."""
     agent = getattr(wanted, "agent", "") or ""

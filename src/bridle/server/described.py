@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from bridle.protocols.codec import data_types
-from bridle.protocols.session_values import PendingView, SessionList
+from bridle.protocols.session_values import ApprovalRequest, SessionPage
 from bridle.server.frames import NAMES, OTHER
 from bridle.server.notices import ApprovalSettled, SessionChanged
 
@@ -22,7 +22,7 @@ _STREAMED, _RECORDED, _MESSAGE = data_types()
 
 def values() -> list[Any]:
     """The values that streams carry, beside those of the routes."""
-    return [*_STREAMED, *_RECORDED, _MESSAGE, PendingView, SessionChanged, ApprovalSettled]
+    return [*_STREAMED, *_RECORDED, _MESSAGE, ApprovalRequest, SessionChanged, ApprovalSettled]
 
 
 def adjusted(components: dict[str, Schema]) -> dict[str, Schema]:
@@ -120,9 +120,9 @@ _EMPTY: Schema = {"type": "object"}
 
 def _server_events() -> list[Schema]:
     return [
-        _event("sessions", _ref(SessionList.__name__)),
+        _event("sessions", _ref(SessionPage.__name__)),
         _event("session", _ref(SessionChanged.__name__)),
-        _event("approval_required", _ref(PendingView.__name__)),
+        _event("approval_required", _ref(ApprovalRequest.__name__)),
         _event("approval_answered", _ref(ApprovalSettled.__name__)),
         _event("resync", _EMPTY),
         _event("stopping", _EMPTY),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bridle.engine.engine import Engine
 from bridle.errors import ConfigError
-from bridle.protocols.session_values import Choices, Named
+from bridle.protocols.session_values import Choice, Choices
 from bridle.runtime.agents import LOOP
 from bridle.server.app import Application
 from bridle.server.guard import Names
@@ -145,11 +145,11 @@ class _OneChoice(Bare):
 
     async def models(self) -> Choices:
         """The engine's."""
-        return Choices((Named(self._model, default=True),))
+        return Choices((Choice(self._model, default=True),))
 
     async def agents(self) -> Choices:
         """The engine's."""
-        return Choices((Named(self._agent, default=True),))
+        return Choices((Choice(self._agent, default=True),))
 
 
 def _room(engine: Engine, folder: Path, door: Door) -> Room:

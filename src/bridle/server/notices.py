@@ -16,11 +16,11 @@ from bridle.engine.stream import Channel, Watcher
 from bridle.errors import AgentError, UnknownSession
 from bridle.events import ApprovalAnswered
 from bridle.protocols.session_values import (
-    Pendings,
-    PendingView,
+    ApprovalRequest,
+    PendingApprovals,
     SessionDetail,
-    SessionList,
-    SessionView,
+    SessionInfo,
+    SessionPage,
 )
 from bridle.server.feed import QUIET, Known
 from bridle.server.frames import KEEP_ALIVE, data_of, told
@@ -37,7 +37,7 @@ class SessionChanged(Struct, frozen=True, rename="camel"):
     """A session was opened, has changed, was closed or deleted; then it is no more than its id."""
 
     how: str
-    session: SessionView
+    session: SessionInfo
 
 
 class ApprovalSettled(Struct, frozen=True, rename="camel"):
@@ -55,10 +55,10 @@ class ApprovalSettled(Struct, frozen=True, rename="camel"):
 class Listed(Known, Protocol):
     """As much of the server's sessions as is looked at here."""
 
-    async def list(self, query: str = "", limit: int = 50) -> SessionList: ...
-    async def view(self, session_id: str) -> SessionView: ...
+    async def list(self, query: str = "", limit: int = 50) -> SessionPage: ...
+    async def view(self, session_id: str) -> SessionInfo: ...
     async def detail(self, session_id: str) -> SessionDetail: ...
-    async def pending(self) -> Pendings: ...
+    async def pending(self) -> PendingApprovals: ...
 
 
 class Notices:
@@ -68,8 +68,10 @@ class Notices:
         self.over = False
         self._sessions = sessions
         self._channel: Channel[bytes] = Channel()
-        self._lines: dict[str, SessionView] = {}  # as they were last told
-        self._pending: dict[str, dict[str, PendingView]] = {}  # open questions, by what was shown
+        self._lines: dict[str, SessionInfo] = {}  # as they were last told
+        self._pending: dict[
+            str, dict[str, ApprovalRequest]
+        ] = {}  # open questions, by what was shown
         self._changed: dict[str, str] = {}  # sessions to look at, and what is said of them
         self._waiter: asyncio.Future[None] | None = None
         self._task = asyncio.create_task(self._run())
@@ -173,7 +175,7 @@ class Notices:
         """It was deleted, or was never ours to see."""
         self._pending.pop(session_id, None)
         if self._lines.pop(session_id, None) is not None:
-            gone = SessionChanged("deleted", SessionView(id=session_id))
+            gone = SessionChanged("deleted", SessionInfo(id=session_id))
             self._channel.publish([told("session", gone)])
 
     async def _tell_questions(self, session_id: str) -> None:
@@ -190,18 +192,18 @@ class Notices:
             settled = await self._settled(before[shown])
             self._channel.publish([told("approval_answered", settled)])
 
-    async def _settled(self, asked: PendingView) -> ApprovalSettled:
+    async def _settled(self, asked: ApprovalRequest) -> ApprovalSettled:
         folder = self._sessions.folder
         answered = await in_thread(lambda: _answer(folder, asked))
         return ApprovalSettled(asked.session_id, asked.call_id, asked.shown, answered)
 
 
-def _plain(view: SessionView) -> SessionView:
+def _plain(view: SessionInfo) -> SessionInfo:
     """The line without what every word of a reply changes."""
     return replace(view, seq=0, updated_at="")
 
 
-def _answer(folder: SessionFolder, asked: PendingView) -> dict[str, Any]:
+def _answer(folder: SessionFolder, asked: ApprovalRequest) -> dict[str, Any]:
     """In a thread: what was said to a question, as the log has it; nothing, if nothing was."""
     try:
         for record in folder.read(asked.session_id, asked.seq):

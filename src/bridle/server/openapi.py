@@ -210,14 +210,14 @@ def _components(routes: Sequence[Route], book: Book) -> dict[str, Schema]:
 
 def _sessions_adjusted(found: dict[str, Schema]) -> dict[str, Schema]:
     whole = {name: _whole(name, schema) for name, schema in found.items()}
-    whole["Records"]["properties"]["records"]["items"] = {"$ref": REF.format(name="Record")}
+    whole["RecordPage"]["properties"]["records"]["items"] = {"$ref": REF.format(name="Record")}
     return described.adjusted(whole)
 
 
 def _whole(name: str, schema: Schema) -> Schema:
     """What is sent has all of its fields, unless it leaves out what is as ever."""
     kind = getattr(views, name, None)
-    if kind is None or kind is views.LimitsView or not issubclass(kind, Struct):
+    if kind is None or kind is views.SessionLimits or not issubclass(kind, Struct):
         return schema  # limits are read, too
     config = kind.__struct_config__
     if config.forbid_unknown_fields or config.omit_defaults:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from bridle import __version__
-from bridle.protocols.session_values import Choices, Lines
+from bridle.protocols.session_values import Choices, Report
 from bridle.server.limits import Limits
 from bridle.server.metrics import Metrics
 from bridle.server.pages import Page
@@ -29,7 +29,7 @@ class Catalogue(Protocol):
 
     async def models(self) -> Choices: ...
     async def agents(self) -> Choices: ...
-    async def doctor(self) -> Lines: ...
+    async def doctor(self) -> Report: ...
 
 
 class Bare:
@@ -43,9 +43,9 @@ class Bare:
         """None."""
         return Choices(())
 
-    async def doctor(self) -> Lines:
+    async def doctor(self) -> Report:
         """Nothing is known."""
-        return Lines(())
+        return Report(())
 
 
 class Room:

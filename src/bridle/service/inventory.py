@@ -11,7 +11,7 @@ from bridle.engine.engine import Engine
 from bridle.errors import ConfigError
 from bridle.events import Grant
 from bridle.policy import Rule
-from bridle.protocols.session_values import Choices, Named
+from bridle.protocols.session_values import Choice, Choices
 from bridle.service.engine_pool import EnginePool, EngineSpec
 from bridle.service.open_sessions import OpenSessions
 from bridle.service.session_info import granted, summarize_log
@@ -62,7 +62,7 @@ def tools_of(engine: Engine) -> Choices:
     """Our own first, in the order in which the model sees them; then those of MCP servers."""
     parts = engine.parts
     known = [*parts.offered, *(tool for source in parts.sources for tool in source.tools())]
-    return Choices(tuple(Named(one.name, _first(one.description)) for one in known))
+    return Choices(tuple(Choice(one.name, _first(one.description)) for one in known))
 
 
 def _first(description: str) -> str:
@@ -77,9 +77,9 @@ def servers_of(workspace: str) -> Choices:
     try:
         config = load_servers(workspace)
     except ConfigError as error:
-        return Choices((Named("mcp.yaml", why_not=f"{error.message}. {error.hint}".strip()),))
+        return Choices((Choice("mcp.yaml", why_not=f"{error.message}. {error.hint}".strip()),))
     counting = [
-        Named(
+        Choice(
             one.name,
             "of this folder" if one.here else "yours",
             default=one.enabled,
@@ -87,22 +87,22 @@ def servers_of(workspace: str) -> Choices:
         )
         for one in config.items
     ]
-    refused = [Named(".bridle/mcp.yaml", why_not=f"{what}. {hint}") for what, hint in config.notes]
+    refused = [Choice(".bridle/mcp.yaml", why_not=f"{what}. {hint}") for what, hint in config.notes]
     return Choices((*counting, *refused))
 
 
 def rules_of(rules: Iterable[Rule], mode: str, grants: Iterable[Grant]) -> Choices:
     """The mode, what was allowed for the session, and the rules, as they are written."""
-    known = [Named(f"mode: {mode}", _MODES.get(mode, ""), default=True)]
+    known = [Choice(f"mode: {mode}", _MODES.get(mode, ""), default=True)]
     for one in grants:
         if one.rule:
-            known.append(Named(one.rule, f"always: written into the rules, by {one.by}"))
+            known.append(Choice(one.rule, f"always: written into the rules, by {one.by}"))
             continue
         until = f", until {one.until}" if one.until else ""
-        known.append(Named(f"allowed: {one.what}", f"for this session, by {one.by}{until}"))
+        known.append(Choice(f"allowed: {one.what}", f"for this session, by {one.by}{until}"))
     for rule in rules:
         about = " · ".join(filter(None, (rule.reason, rule.origin)))
-        known.append(Named(str(rule), about))
+        known.append(Choice(str(rule), about))
     return Choices(tuple(known))
 
 

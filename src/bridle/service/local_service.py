@@ -13,27 +13,27 @@ from bridle.protocols.session_values import (
     ApprovalAnswer,
     ApprovalOutcome,
     Budget,
-    Change,
-    Chat,
-    ChatAccepted,
-    Fork,
+    FilePaths,
+    ForkRequest,
     Grants,
-    HistoryView,
-    Hits,
-    LimitsView,
     NewSession,
-    Paths,
-    Pendings,
-    Records,
-    Resume,
-    Rewind,
+    PendingApprovals,
+    PromptAccepted,
+    PromptRequest,
+    RecordPage,
+    ResumeOptions,
+    RewindRequest,
     RulePreview,
+    SearchHits,
     SessionDetail,
-    SessionList,
-    SessionView,
-    Undo,
-    UndoOutcome,
+    SessionInfo,
+    SessionLimits,
+    SessionPage,
+    SessionUpdate,
+    Transcript,
     UndoPreview,
+    UndoRequest,
+    UndoResult,
 )
 from bridle.service.answering import Answering
 from bridle.service.changes import Noticing
@@ -139,11 +139,11 @@ class LocalService:
         cursor: str = "",
         workspace: str = "",
         state: str = "",
-    ) -> SessionList:
+    ) -> SessionPage:
         """A page of sessions, the newest first."""
         return await self._listing.page(Asked(query, limit, cursor, workspace, state))
 
-    async def view(self, session_id: str) -> SessionView:
+    async def view(self, session_id: str) -> SessionInfo:
         """One in a line. Raise `UnknownSession`, also for foreign and malformed ids."""
         return await self._listing.view(session_id)
 
@@ -151,16 +151,16 @@ class LocalService:
         """One with all that stands beside its conversation."""
         return await self._detailing.detail(session_id)
 
-    async def create(self, wanted: NewSession, by: str) -> SessionView:
+    async def create(self, wanted: NewSession, by: str) -> SessionInfo:
         """A new session, once its first record is on disk. Raise `UnknownWorkspace`."""
         return await self.view((await self._verbs.create(wanted, by)).id)
 
-    async def resume(self, session_id: str, how: Resume, by: str) -> SessionView:
+    async def resume(self, session_id: str, how: ResumeOptions, by: str) -> SessionInfo:
         """Take it up, perhaps elsewhere or with another model; what was left behind goes on."""
         await self._verbs.resume(session_id, how, by)
         return await self.view(session_id)
 
-    async def change(self, session_id: str, change: Change, by: str) -> SessionDetail:
+    async def change(self, session_id: str, change: SessionUpdate, by: str) -> SessionDetail:
         """Another title, tags, mode, model or agent."""
         await self._verbs.change(session_id, change, by)
         return await self.detail(session_id)
@@ -169,7 +169,9 @@ class LocalService:
         """Remove it. Raise `SessionBusy`, `SessionLocked`."""
         await self._verbs.delete(session_id)
 
-    async def send(self, session_id: str, chat: Chat, by: str, key: str = "") -> ChatAccepted:
+    async def send(
+        self, session_id: str, chat: PromptRequest, by: str, key: str = ""
+    ) -> PromptAccepted:
         """A prompt, accepted once it is on disk. The same key and prompt again: the same turn."""
         return await self._sending.send(session_id, chat, by, key)
 
@@ -193,11 +195,11 @@ class LocalService:
 
     async def records(
         self, session_id: str, after: int = 0, before: int = 0, limit: int = 500
-    ) -> Records:
+    ) -> RecordPage:
         """Records as the log has them: those after one, or (`before`) the last ones before one."""
         return await self._reading.records(session_id, after, before, limit)
 
-    async def history(self, session_id: str) -> HistoryView:
+    async def history(self, session_id: str) -> Transcript:
         """The conversation as it stands."""
         return await self._detailing.history(session_id)
 
@@ -205,7 +207,7 @@ class LocalService:
         """The session as a file, in pieces: `jsonl` or `markdown`."""
         return self._reading.export(session_id, form)
 
-    async def fork(self, session_id: str, fork: Fork, by: str) -> SessionView:
+    async def fork(self, session_id: str, fork: ForkRequest, by: str) -> SessionInfo:
         """A new session with its conversation up to a record."""
         title = fork_title((await self.view(session_id)).title)
         return await self.view(await self._verbs.fork(session_id, fork.at, title))
@@ -214,7 +216,7 @@ class LocalService:
         """The mode that its conversation had at a record, where it had one of its own."""
         return await self._verbs.mode_at(session_id, at)
 
-    async def rewind(self, session_id: str, rewind: Rewind, by: str) -> SessionDetail:
+    async def rewind(self, session_id: str, rewind: RewindRequest, by: str) -> SessionDetail:
         """Make the conversation again what it was at a record."""
         await self._verbs.rewind(session_id, rewind.to, by)
         return await self.detail(session_id)
@@ -228,7 +230,7 @@ class LocalService:
         """What it may use, and what it has used."""
         return await self._detailing.budget(session_id)
 
-    async def set_budget(self, session_id: str, limits: LimitsView, by: str) -> Budget:
+    async def set_budget(self, session_id: str, limits: SessionLimits, by: str) -> Budget:
         """Narrower limits, from the next turn on. A wider one is refused."""
         await self._verbs.set_budget(session_id, limits, by)
         return await self.budget(session_id)
@@ -245,19 +247,19 @@ class LocalService:
         """What taking back a turn would do (0: the newest that changed something)."""
         return await self._undoing.preview(session_id, turn)
 
-    async def undo(self, session_id: str, undo: Undo, by: str) -> UndoOutcome:
+    async def undo(self, session_id: str, undo: UndoRequest, by: str) -> UndoResult:
         """Take back what a turn changed, as it was previewed."""
         return await self._undoing.undo(session_id, undo, by)
 
-    async def undo_in(self, session: "Session", undo: Undo, by: str) -> UndoOutcome:
+    async def undo_in(self, session: "Session", undo: UndoRequest, by: str) -> UndoResult:
         """The same in a session that whoever asks has open."""
         return await self._undoing.undo_in(session, undo, by)
 
-    async def files(self, session_id: str, query: str = "", limit: int = 50) -> Paths:
+    async def files(self, session_id: str, query: str = "", limit: int = 50) -> FilePaths:
         """Files of its workspace that match, the best first."""
         return await self._looking.files(session_id, query, limit)
 
-    async def workspace_files(self, workspace: str, query: str = "", limit: int = 50) -> Paths:
+    async def workspace_files(self, workspace: str, query: str = "", limit: int = 50) -> FilePaths:
         """Files of a workspace that match, the best first; nothing is the first workspace."""
         return await self._looking.workspace_files(workspace, query, limit)
 
@@ -265,11 +267,11 @@ class LocalService:
         """Past calls that a rule would have covered."""
         return await self._looking.preview_rule(session_id, rule)
 
-    async def pending(self) -> Pendings:
+    async def pending(self) -> PendingApprovals:
         """The open questions of all sessions, those of tasks too, the oldest first."""
-        return Pendings(await self._listing.pending())
+        return PendingApprovals(await self._listing.pending())
 
-    async def search(self, words: str, limit: int = 50) -> Hits:
+    async def search(self, words: str, limit: int = 50) -> SearchHits:
         """Where the words stand, over all sessions."""
         return await self._looking.search(words, limit)
 

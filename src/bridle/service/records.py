@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from bridle.protocols.codec import encode_data
 from bridle.protocols.session_errors import BadRequest
-from bridle.protocols.session_values import Records
+from bridle.protocols.session_values import RecordPage
 from bridle.protocols.store import Record, SessionSummary
 from bridle.service.workspace_scope import WorkspaceScope
 from bridle.stores.log_format import HEADER, TAIL
@@ -39,7 +39,7 @@ class Reading:
         self._ground = ground
         self._turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def records(self, session_id: str, after: int, before: int, limit: int) -> Records:
+    async def records(self, session_id: str, after: int, before: int, limit: int) -> RecordPage:
         """Those after a record, or the last ones before one. Raise `UnknownSession`."""
         if min(after, before) < 0 or limit < 1:
             raise BadRequest("`after`, `before` and `limit` are numbers of records, and not less")
@@ -47,7 +47,7 @@ class Reading:
         async with self._turn:
             return await asyncio.to_thread(self._records, session_id, after, before, most)
 
-    def _records(self, session_id: str, after: int, before: int, limit: int) -> Records:
+    def _records(self, session_id: str, after: int, before: int, limit: int) -> RecordPage:
         self._ground.known(session_id)
         last = head_of(self._ground.folder, session_id).seq
         if before:
@@ -55,7 +55,7 @@ class Reading:
         lines = self._lines(session_id, after)
         found = _last(lines, before) if before else _first(lines, limit)
         end = found[-1][0] if found else last
-        return Records(tuple(Raw(line) for _, line in found), end if end < last else 0, last)
+        return RecordPage(tuple(Raw(line) for _, line in found), end if end < last else 0, last)
 
     def _lines(self, session_id: str, after: int) -> Iterator[Line]:
         """The records after a number, each as a line without its hash."""

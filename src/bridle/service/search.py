@@ -15,7 +15,7 @@ from bridle.errors import ConfigError
 from bridle.messages import ToolCall
 from bridle.policy import parse_rule
 from bridle.protocols.session_errors import BadRequest
-from bridle.protocols.session_values import Hit, Hits, Paths, RulePreview
+from bridle.protocols.session_values import FilePaths, RulePreview, SearchHit, SearchHits
 from bridle.runtime.dry_run import past_calls
 from bridle.service.engine_pool import previous_run
 from bridle.service.open_sessions import OpenSessions
@@ -40,14 +40,14 @@ class Looking:
         self._ground = ground
         self._holding = holding
 
-    async def files(self, session_id: str, query: str, limit: int) -> Paths:
+    async def files(self, session_id: str, query: str, limit: int) -> FilePaths:
         """Files of the session's workspace whose names have these letters, in this order."""
         most = min(max(1, limit), _FILES)
         session = self._holding.get_open(session_id)
         root = session.workspace if session is not None else ""
         return await asyncio.to_thread(self._files, session_id, root, query[:_LETTERS], most)
 
-    async def workspace_files(self, workspace: str, query: str, limit: int) -> Paths:
+    async def workspace_files(self, workspace: str, query: str, limit: int) -> FilePaths:
         """The same before there is a session. Raise `UnknownWorkspace`."""
         root = self._ground.workspace(workspace)
         most = min(max(1, limit), _FILES)
@@ -57,13 +57,13 @@ class Looking:
         """Past calls that a rule would have covered. Raise `BadRequest` for what is no rule."""
         return await asyncio.to_thread(self._previewed, session_id, rule)
 
-    async def search(self, words: str, limit: int) -> Hits:
+    async def search(self, words: str, limit: int) -> SearchHits:
         """Where the words stand, the newest session first. Raise `BadRequest` for none."""
         if not words.strip():
             raise BadRequest("there is nothing to look for", hint="Say some words: ?q=…")
         return await asyncio.to_thread(self._found, words, min(max(1, limit), _HITS))
 
-    def _files(self, session_id: str, root: str, query: str, limit: int) -> Paths:
+    def _files(self, session_id: str, root: str, query: str, limit: int) -> FilePaths:
         self._ground.known(session_id)
         root = root or previous_run(self._ground, session_id).workspace
         return _matching(root, query, limit)
@@ -77,22 +77,22 @@ class Looking:
         past = past_calls(session_id, self._ground.folder)
         return RulePreview(tuple(_words(call) for call in covered_calls(read, past)))
 
-    def _found(self, words: str, limit: int) -> Hits:
+    def _found(self, words: str, limit: int) -> SearchHits:
         heads = {one.id: one for one in read_entries(log_entries(self._ground.folder.folder))}
         ours = [one.id for one in heads.values() if self._ground.allows(one.workspace)]
         hits = search(self._ground.folder, words, sessions=set(ours), limit=limit)
-        return Hits(
+        return SearchHits(
             tuple(
-                Hit(one.session_id, one.seq, heads[one.session_id].title, one.text, one.kind)
+                SearchHit(one.session_id, one.seq, heads[one.session_id].title, one.text, one.kind)
                 for one in hits
             )
         )
 
 
-def _matching(root: str, query: str, limit: int) -> Paths:
+def _matching(root: str, query: str, limit: int) -> FilePaths:
     every = FileTree(Workspace(root), most=_ENTRIES)
     ranked = _ranked(every, fuzzy(query), monotonic() + _SECONDS)
-    return Paths(tuple(path for _, path in nsmallest(limit, ranked)))
+    return FilePaths(tuple(path for _, path in nsmallest(limit, ranked)))
 
 
 def fuzzy(query: str) -> Callable[[str], Rank | None]:

@@ -23,7 +23,7 @@ from bridle.protocols.session_errors import (
     QueueFull,
     Unavailable,
 )
-from bridle.protocols.session_values import Chat, ChatAccepted
+from bridle.protocols.session_values import PromptAccepted, PromptRequest
 from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_sender import new_message_id
 from bridle.service.inbox_client import InboxClient, MessageRefused
@@ -69,7 +69,9 @@ class Sending:
         self._posting = posting
         self._underway: dict[tuple[str, str], tuple[str, asyncio.Task[int]]] = {}
 
-    async def send(self, session_id: str, chat: Chat, by: str, key: str = "") -> ChatAccepted:
+    async def send(
+        self, session_id: str, chat: PromptRequest, by: str, key: str = ""
+    ) -> PromptAccepted:
         """The turn of a prompt. Raise `SessionBusy`, `IdempotencyConflict`, `EmptyPrompt`."""
         self._holding.check_taking()
         when: When = "queue" if chat.queue and chat.when == "idle" else chat.when
@@ -80,7 +82,7 @@ class Sending:
         parts = (*words, *chat.parts) if chat.parts else ()
         parcel = Parcel(session_id, chat.prompt, parts, when, by, letter)
         turn = await (self._once(parcel) if key else self._deliver(parcel))
-        return ChatAccepted(session_id, turn)
+        return PromptAccepted(session_id, turn)
 
     async def withdraw(self, session_id: str, prompt: int, by: str) -> None:
         """Take back a prompt that waits. Raise `PromptBegun`, `NotFound`, `SessionLocked`."""
@@ -186,7 +188,7 @@ class Sending:
         _check_room(history)
 
 
-def _letter(by: str, key: str, chat: Chat) -> str:
+def _letter(by: str, key: str, chat: PromptRequest) -> str:
     who = blake2b(f"{by}\0{key}".encode("utf-8", "backslashreplace"), digest_size=_KEY // 2)
     what = blake2b(_encode(chat), digest_size=_BODY // 2)
     return who.hexdigest() + what.hexdigest()

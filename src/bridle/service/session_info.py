@@ -13,7 +13,13 @@ from bridle.engine.session import Session
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked, Grant, SessionStarted, SettingsChanged, TurnEnded
 from bridle.protocols.codec import encode_data
-from bridle.protocols.session_values import Context, PendingView, Queued, SessionView, State
+from bridle.protocols.session_values import (
+    ApprovalRequest,
+    ContextUsage,
+    QueuedPrompt,
+    SessionInfo,
+    State,
+)
 from bridle.protocols.store import Record
 from bridle.runtime.agents import LOOP, is_agent
 from bridle.stores.log_format import utc_timestamp
@@ -95,11 +101,11 @@ def state_of(history: History, reason: str, *, held: bool) -> tuple[State, str]:
     return ("done" if reason == "done" else "failed"), reason
 
 
-def of_open(session: Session, place: LogEntry, head: SessionEntry, reason: str) -> SessionView:
+def of_open(session: Session, place: LogEntry, head: SessionEntry, reason: str) -> SessionInfo:
     """A session that is open here."""
     history = session.history
     state, reason = state_of(history, reason, held=True)
-    return SessionView(
+    return SessionInfo(
         id=session.id,
         title=session.title,
         workspace=session.workspace,
@@ -114,11 +120,11 @@ def of_open(session: Session, place: LogEntry, head: SessionEntry, reason: str) 
     )
 
 
-def of_log(seen: LogSummary, place: LogEntry, head: SessionEntry, holder: str) -> SessionView:
+def of_log(seen: LogSummary, place: LogEntry, head: SessionEntry, holder: str) -> SessionInfo:
     """A session as its log tells it."""
     history = seen.history
     state, reason = state_of(history, seen.reason, held=bool(holder))
-    return SessionView(
+    return SessionInfo(
         id=place.id,
         title=history.title or head.title,
         workspace=seen.workspace or head.workspace,
@@ -149,9 +155,9 @@ def _folded(history: History, place: LogEntry, head: SessionEntry) -> dict[str, 
     }
 
 
-def of_head(place: LogEntry, head: SessionEntry) -> SessionView:
+def of_head(place: LogEntry, head: SessionEntry) -> SessionInfo:
     """A session whose log cannot be read, or not wholly: what there is to say of it."""
-    return SessionView(
+    return SessionInfo(
         id=place.id,
         title=head.title,
         workspace=head.workspace,
@@ -163,15 +169,15 @@ def of_head(place: LogEntry, head: SessionEntry) -> SessionView:
     )
 
 
-def queued(history: History) -> tuple[Queued, ...]:
+def queued(history: History) -> tuple[QueuedPrompt, ...]:
     """The prompts that wait."""
     found = history.waiting.items()
-    return tuple(Queued(seq, one.content, one.by, one.turn) for seq, one in found)
+    return tuple(QueuedPrompt(seq, one.content, one.by, one.turn) for seq, one in found)
 
 
-def context(history: History, window: int | None) -> Context:
+def context(history: History, window: int | None) -> ContextUsage:
     """How full the model's window is."""
-    return Context(history.metrics.context_tokens, window or 0)
+    return ContextUsage(history.metrics.context_tokens, window or 0)
 
 
 def granted(history: History, seconds: float) -> tuple[Grant, ...]:
@@ -185,11 +191,13 @@ def asked_data(asked: ApprovalAsked) -> dict[str, Any]:
     return _decode(encode_data(asked))
 
 
-def pending_view(asked: ApprovalAsked, seq: int, view: SessionView, *, posted: bool) -> PendingView:
+def pending_view(
+    asked: ApprovalAsked, seq: int, view: SessionInfo, *, posted: bool
+) -> ApprovalRequest:
     """A question, with whose it is."""
     from bridle.service.pending_diff import diff_of
 
-    return PendingView(
+    return ApprovalRequest(
         session_id=view.id,
         call_id=asked.call.id,
         shown=asked.shown,

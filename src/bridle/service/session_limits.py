@@ -8,20 +8,20 @@ from msgspec.structs import asdict, replace
 
 from bridle.engine.budget import Limits
 from bridle.events import LimitsNarrowed
-from bridle.protocols.session_values import LimitsView
+from bridle.protocols.session_values import SessionLimits
 from bridle.stores.reader import SessionFolder, find_records
 
 _KIND = b'"kind":"limits"'
 
 
-def to_view(limits: Limits) -> LimitsView:
+def to_view(limits: Limits) -> SessionLimits:
     """The limits as a client is shown them."""
     given = asdict(limits)
-    names = LimitsView.__struct_fields__
-    return LimitsView(**{name: given[name] or None for name in names})
+    names = SessionLimits.__struct_fields__
+    return SessionLimits(**{name: given[name] or None for name in names})
 
 
-def narrowed(limits: Limits, wanted: LimitsView) -> Limits:
+def narrowed(limits: Limits, wanted: SessionLimits) -> Limits:
     """The limits with those that are wanted; what is left out stays."""
     given = {name: value for name, value in asdict(wanted).items() if value is not None}
     return replace(limits, **given)
@@ -43,7 +43,7 @@ def kept_limits(folder: SessionFolder, session_id: str, usual: Limits) -> Limits
 def _narrower(ours: Limits, kept: Limits) -> Limits:
     """Of each the narrower one: the settings may have become stricter since."""
     mine, theirs = asdict(ours), asdict(kept)
-    both = {name: (mine[name], theirs[name]) for name in LimitsView.__struct_fields__}
+    both = {name: (mine[name], theirs[name]) for name in SessionLimits.__struct_fields__}
     return replace(
         ours, **{name: min(filter(None, pair), default=0) for name, pair in both.items()}
     )

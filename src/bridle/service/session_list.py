@@ -7,7 +7,6 @@ not again while their logs stay as they are. Everything that blocks runs in a th
 import asyncio
 import math
 from collections.abc import Iterator, Mapping
-from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -19,14 +18,14 @@ from bridle.engine.session import Session
 from bridle.errors import AgentError, StoreFailed
 from bridle.protocols.session_errors import BadRequest
 from bridle.protocols.session_values import (
+    STATES,
+    ApprovalRequest,
     Budget,
     Grants,
-    HistoryView,
-    PendingView,
     SessionDetail,
-    SessionList,
-    SessionView,
-    State,
+    SessionInfo,
+    SessionPage,
+    Transcript,
 )
 from bridle.service.engine_pool import EnginePool, EngineSpec
 from bridle.service.open_sessions import OpenSessions
@@ -49,7 +48,6 @@ from bridle.stores.pending_approvals import PendingApproval, pending_in
 from bridle.stores.session_index import LogEntry, SessionEntry, log_entries, read_entries
 
 _MOST = 200  # in one page
-_STATES = get_args(State)
 Print = tuple[int, int, float]  # inode, size, time of change: what a log is known again by
 
 
@@ -69,15 +67,15 @@ class Listing:
     def __init__(self, ground: WorkspaceScope, holding: OpenSessions) -> None:
         self._ground = ground
         self._holding = holding
-        self._views: dict[str, tuple[Print, SessionView]] = {}  # from logs alone
+        self._views: dict[str, tuple[Print, SessionInfo]] = {}  # from logs alone
         self._labels: dict[str, tuple[Print, SessionEntry]] = {}
         self._asking: dict[str, tuple[Print, list[PendingApproval]]] = {}
 
-    async def page(self, asked: Asked) -> SessionList:
+    async def page(self, asked: Asked) -> SessionPage:
         """A page of sessions, the newest first. Raise `BadRequest`."""
-        if asked.state and asked.state not in _STATES:
+        if asked.state and asked.state not in STATES:
             raise BadRequest(
-                f"there is no state {asked.state[:40]!r}", hint=f"It is {', '.join(_STATES)}."
+                f"there is no state {asked.state[:40]!r}", hint=f"It is {', '.join(STATES)}."
             )
         after = _place_of(asked.cursor)
         here = {one.id: one for one in self._holding.open()}
@@ -87,20 +85,20 @@ class Listing:
         shown = (replace(one, mode=one.mode or modes[one.workspace]) for one in found.sessions)
         return replace(found, sessions=tuple(shown)) if any(modes.values()) else found
 
-    async def view(self, session_id: str) -> SessionView:
+    async def view(self, session_id: str) -> SessionInfo:
         """One in a line. Raise `UnknownSession`."""
         view = await asyncio.to_thread(self.look, session_id, self._holding.get_open(session_id))
         if view.mode:
             return view
         return replace(view, mode=await self._holding.usual_mode(view.workspace))
 
-    async def pending(self) -> tuple[PendingView, ...]:
+    async def pending(self) -> tuple[ApprovalRequest, ...]:
         """The open questions of all sessions, the oldest first."""
         here = {one.id: one for one in self._holding.open()}
         found = await asyncio.to_thread(lambda: list(self._questions(here)))
         return tuple(view for _, view in sorted(found, key=lambda one: one[0]))
 
-    def look(self, session_id: str, session: Session | None) -> SessionView:
+    def look(self, session_id: str, session: Session | None) -> SessionInfo:
         """In a thread: one session in a line. Raise `UnknownSession`."""
         place, head = self._ground.known(session_id)
         if session is not None:
@@ -108,7 +106,7 @@ class Listing:
         pid = owner_pid(self._ground.folder.path(session_id))
         return self._from_log(place, head, "" if pid is None else describe_process(pid))
 
-    def asks(self, place: LogEntry, view: SessionView) -> tuple[PendingView, ...]:
+    def asks(self, place: LogEntry, view: SessionInfo) -> tuple[ApprovalRequest, ...]:
         """In a thread: the open questions of one session."""
         found = self._pending(place)
         return tuple(pending_view(one.asked, one.seq, view, posted=one.posted) for one in found)
@@ -131,20 +129,20 @@ class Listing:
 
     def _page(
         self, asked: Asked, after: tuple[float, str] | None, here: Mapping[str, Session]
-    ) -> SessionList:
+    ) -> SessionPage:
         limit = min(max(1, asked.limit), _MOST)
-        found: list[SessionView] = []
+        found: list[SessionInfo] = []
         last: LogEntry | None = None
         for place, view in self._wanted(asked, after, here):
             if len(found) == limit and last is not None:
-                return SessionList(tuple(found), f"{last.changed!r}~{last.id}")
+                return SessionPage(tuple(found), f"{last.changed!r}~{last.id}")
             found.append(view)
             last = place
-        return SessionList(tuple(found))
+        return SessionPage(tuple(found))
 
     def _wanted(
         self, asked: Asked, after: tuple[float, str] | None, here: Mapping[str, Session]
-    ) -> Iterator[tuple[LogEntry, SessionView]]:
+    ) -> Iterator[tuple[LogEntry, SessionInfo]]:
         words = " ".join(asked.query.split()).casefold()
         within = self._ground.workspace(asked.workspace) if asked.workspace else ""
         locks = lock_owners()
@@ -181,13 +179,13 @@ class Listing:
         head: SessionEntry,
         locks: Mapping[tuple[int, int], int],
         here: Mapping[str, Session],
-    ) -> SessionView:
+    ) -> SessionInfo:
         if (session := here.get(place.id)) is not None and not session.is_closed:
             return of_open(session, place, head, self.reason(session))
         pid = locks.get(head.file)
         return self._from_log(place, head, "" if pid is None else describe_process(pid))
 
-    def _from_log(self, place: LogEntry, head: SessionEntry, holder: str) -> SessionView:
+    def _from_log(self, place: LogEntry, head: SessionEntry, holder: str) -> SessionInfo:
         print_ = (place.inode, place.size, place.changed)
         known = self._views.get(place.id)
         if known is not None and known[0] == print_ and known[1].holder == holder:
@@ -219,7 +217,7 @@ class Listing:
         self._asking[place.id] = print_, found
         return found
 
-    def _questions(self, here: Mapping[str, Session]) -> Iterator[tuple[str, PendingView]]:
+    def _questions(self, here: Mapping[str, Session]) -> Iterator[tuple[str, ApprovalRequest]]:
         locks = lock_owners()
         for place in self._places():
             if not (found := self._pending(place)):
@@ -289,13 +287,13 @@ class Detailing:
         history, workspace = await self._history(session_id)
         return Grants(granted(history, _lasting(await self._usual(workspace))))
 
-    async def history(self, session_id: str) -> HistoryView:
+    async def history(self, session_id: str) -> Transcript:
         """The conversation as it stands."""
         if (session := self._holding.get_open(session_id)) is not None:
             await asyncio.to_thread(self._ground.known, session_id)
-            return HistoryView(tuple(session.history.transcript), session.seq)
+            return Transcript(tuple(session.history.transcript), session.seq)
         seen = await asyncio.to_thread(self._glimpse, session_id)
-        return HistoryView(tuple(seen.history.transcript), seen.seq)
+        return Transcript(tuple(seen.history.transcript), seen.seq)
 
     async def _history(self, session_id: str) -> tuple[History, str]:
         _, head = await asyncio.to_thread(self._ground.known, session_id)
@@ -309,7 +307,7 @@ class Detailing:
 
     def _looked(
         self, session_id: str, session: Session | None
-    ) -> tuple[SessionView, tuple[PendingView, ...], History]:
+    ) -> tuple[SessionInfo, tuple[ApprovalRequest, ...], History]:
         view = self._listing.look(session_id, session)
         place, _ = self._ground.known(session_id)
         questions = self._listing.asks(place, view)

@@ -13,7 +13,13 @@ from bridle.engine.session import Session
 from bridle.errors import SessionBusy, SessionError
 from bridle.events import Undone
 from bridle.protocols.session_errors import ApprovalChanged, NotFound, UndoClash
-from bridle.protocols.session_values import ChangedFile, Clash, Undo, UndoOutcome, UndoPreview
+from bridle.protocols.session_values import (
+    ChangedFile,
+    UndoConflict,
+    UndoPreview,
+    UndoRequest,
+    UndoResult,
+)
 from bridle.service.open_sessions import OpenSessions
 from bridle.service.workspace_scope import WorkspaceScope
 from bridle.workspace.undo.plan import Outcome
@@ -39,7 +45,7 @@ class Undoing:
         told = await asyncio.to_thread(self._differences, session_id, seen.turn)
         return _view(seen, told)
 
-    async def undo(self, session_id: str, undo: Undo, by: str) -> UndoOutcome:
+    async def undo(self, session_id: str, undo: UndoRequest, by: str) -> UndoResult:
         """Do it, and say so in the session's log.
 
         Raise `ApprovalChanged`, `UndoClash` or `SessionBusy`; then nothing was changed.
@@ -48,7 +54,7 @@ class Undoing:
         async with self._holding.use(session_id) as session:
             return await self.undo_in(session, undo, by)
 
-    async def undo_in(self, session: Session, undo: Undo, by: str) -> UndoOutcome:
+    async def undo_in(self, session: Session, undo: UndoRequest, by: str) -> UndoResult:
         """The same in a session that whoever asks has open."""
         session.check_idle()
         seen = await asyncio.to_thread(self._look, session.id, undo.turn)
@@ -60,14 +66,14 @@ class Undoing:
         if seen.conflicts and undo.clashes == "refuse":
             raise _clash(seen)
         if undo.clashes == "skip" and not seen.files:  # the turn stays one that can be undone
-            return UndoOutcome(turn=seen.turn, skipped=tuple(one.path for one in seen.conflicts))
+            return UndoResult(turn=seen.turn, skipped=tuple(one.path for one in seen.conflicts))
         done = await asyncio.to_thread(self._do, session.id, seen.turn, undo.clashes)
         if not done.done:  # a file changed while this was going on
             raise _clash(done)
         files = tuple(one.path for one in done.files)
         await session.record(Undone(done.turn, by, files, done.undo))
         skipped = tuple(one.path for one in done.conflicts) + done.left
-        return UndoOutcome(turn=done.turn, files=files, skipped=skipped, undo=done.undo)
+        return UndoResult(turn=done.turn, files=files, skipped=skipped, undo=done.undo)
 
     def _keeper(self, session_id: str) -> UndoStore:
         _, head = self._ground.known(session_id)
@@ -110,7 +116,9 @@ def _view(seen: Outcome, told: dict[str, str]) -> UndoPreview:
         ChangedFile(one.path, _HOW[one.how], told.get(one.path, "")) for one in seen.files
     )
     clashes = tuple(
-        Clash(path=one.path, why=one.why, diff=one.diff, turn=one.turn, session_id=one.session)
+        UndoConflict(
+            path=one.path, why=one.why, diff=one.diff, turn=one.turn, session_id=one.session
+        )
         for one in seen.conflicts
     )
     return UndoPreview(

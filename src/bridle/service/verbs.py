@@ -14,7 +14,7 @@ from bridle.errors import SessionLocked
 from bridle.events import InterruptRequested, ModeChanged, TitleChanged
 from bridle.policy import Mode
 from bridle.protocols.session_errors import BadRequest
-from bridle.protocols.session_values import Change, LimitsView, NewSession, Resume
+from bridle.protocols.session_values import NewSession, ResumeOptions, SessionLimits, SessionUpdate
 from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_sender import new_message_id
 from bridle.service.engine_pool import EngineSpec, previous_run
@@ -67,14 +67,14 @@ class Verbs:
         await session.begin()
         return session
 
-    async def resume(self, session_id: str, how: Resume, by: str) -> None:
+    async def resume(self, session_id: str, how: ResumeOptions, by: str) -> None:
         """Take it up, perhaps elsewhere or with another model; what was left behind goes on."""
         wanted = await self._wanted(session_id, how.workspace_path, _given(how))
         async with self._holding.use(session_id, wanted) as session:
             await session.begin()
             await resume_session(session)
 
-    async def change(self, session_id: str, change: Change, by: str) -> None:
+    async def change(self, session_id: str, change: SessionUpdate, by: str) -> None:
         """Another title, tags, mode, model or agent. Raise `SessionBusy`, `SessionLocked`."""
         tags = None if change.tags is None else [_text(one, "tag") for one in change.tags]
         title = None if change.title is None else _text(change.title, "title")
@@ -118,7 +118,7 @@ class Verbs:
         async with self._holding.use(session_id) as session:
             await session.compact(by=by)
 
-    async def set_budget(self, session_id: str, limits: LimitsView, by: str) -> None:
+    async def set_budget(self, session_id: str, limits: SessionLimits, by: str) -> None:
         """Narrower limits, from the next turn on."""
         async with self._holding.use(session_id) as session:
             await session.lower_limits(narrowed(session.limits, limits), by=by)
@@ -192,7 +192,7 @@ class Verbs:
         return summarize_log(self._ground.folder, session_id).history.running > 0
 
 
-def _given(wanted: Resume | Change) -> dict[str, str]:
+def _given(wanted: ResumeOptions | SessionUpdate) -> dict[str, str]:
     """Who is to carry it, as far as that is said."""
     found = {name: getattr(wanted, name, None) for name in ("provider", "model", "agent")}
     return {name: value for name, value in found.items() if value}

@@ -10,7 +10,9 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from shlex import quote
 
-from bridle.client import Client, RemoteSession, SessionLine, SessionWhole, Undoing
+from msgspec.structs import asdict
+
+from bridle.client import Client, RemoteSession, SessionDetail, SessionInfo, UndoPreview
 from bridle.errors import SessionBusy, SessionError, UnknownSession
 from bridle.events import ApprovalAsked
 from bridle.policy import MODES, Mode
@@ -96,7 +98,7 @@ class FarHouse:
     def window(self) -> int:
         """Not known until the session was looked at."""
         line = self._there.line
-        return line.context.window if isinstance(line, SessionWhole) else 0
+        return line.context.window if isinstance(line, SessionDetail) else 0
 
     def commands(self) -> tuple[Command, ...]:
         """The user's own of this machine; a folder on a server has none here."""
@@ -211,7 +213,7 @@ class FarHouse:
 
     async def undo(self, shown: Undone) -> None:
         """Put back what was shown, also what changed since."""
-        await self._there.undo(Undoing(turn=shown.turn, token=shown.token), clashes="overwrite")
+        await self._there.undo(UndoPreview(turn=shown.turn, token=shown.token), clashes="overwrite")
 
     async def models(self) -> tuple[Named, ...]:
         """The models that the server offers."""
@@ -236,7 +238,7 @@ class FarHouse:
     async def budget(self) -> tuple[tuple[str, str, str], ...]:
         """Limits as name, used, most."""
         found = await self._there.budget()
-        return budget_lines(found.limits.named, found.metrics)
+        return budget_lines(asdict(found.limits), found.metrics)
 
     async def set_budget(self, money: float) -> None:
         """A lower limit for the session's money, from the next turn on."""
@@ -291,7 +293,7 @@ class FarHouse:
 
 async def pages(
     client: Client, query: str = "", size: int = _PAGE
-) -> AsyncGenerator[tuple[SessionLine, ...], None]:
+) -> AsyncGenerator[tuple[SessionInfo, ...], None]:
     """The server's sessions, page by page; one that never ends is not turned for ever."""
     cursor = ""
     for _ in range(_PAGES):
@@ -301,9 +303,9 @@ async def pages(
             return
 
 
-async def find_line(client: Client, start: str) -> SessionLine:
+async def find_line(client: Client, start: str) -> SessionInfo:
     """The session whose id begins so, or its last part. Raise `UnknownSession`, `SessionError`."""
-    found: list[SessionLine] = []
+    found: list[SessionInfo] = []
     async for page in pages(client):
         found += [one for one in page if _fits(one.id, start)]
     exact = [one for one in found if one.id == start]

@@ -27,7 +27,7 @@ from bridle.events import (
     TurnParked,
 )
 from bridle.protocols.session_errors import ApprovalTaken, BadRequest
-from bridle.protocols.session_values import Chat, PendingView, SessionDetail
+from bridle.protocols.session_values import ApprovalRequest, PromptRequest, SessionDetail
 from bridle.protocols.store import Record
 from bridle.server.agui.following import followed
 from bridle.server.agui.incoming import Given, Said, name_of
@@ -69,7 +69,7 @@ async def begin(sessions: LocalService, threads: Threads, given: Given, by: str)
     session_id = await threads.opened(sessions, given.thread, given.new, by)
     before = await sessions.detail(session_id)
     key = f"{given.thread}\0{given.run}\0{given.message}"
-    turn = (await sessions.send(session_id, Chat(parts=given.parts), by, key)).turn
+    turn = (await sessions.send(session_id, PromptRequest(parts=given.parts), by, key)).turn
     return Begun(before, before.seq if turn > before.turn else 0, turn)
 
 
@@ -180,7 +180,7 @@ class Run:
                 return call_id in self._children and "? " in text  # a task's question
         return False
 
-    async def _waiting(self, seq: int) -> list[PendingView]:
+    async def _waiting(self, seq: int) -> list[ApprovalRequest]:
         """The questions that the run waits for; none while there are more to come."""
         kin = {self._id}
         found = []
@@ -243,11 +243,11 @@ def _state(before: SessionDetail) -> dict[str, Any]:
     }
 
 
-def _name(one: PendingView) -> str:
+def _name(one: ApprovalRequest) -> str:
     return name_of(one.session_id, one.call_id, one.shown)
 
 
-def _asked(one: PendingView) -> ApprovalAsked:
+def _asked(one: ApprovalRequest) -> ApprovalAsked:
     return msgspec.convert(one.asked, ApprovalAsked, strict=False)
 
 

@@ -7,7 +7,7 @@ import asyncio
 from weakref import WeakValueDictionary
 
 from bridle.errors import UnknownSession
-from bridle.protocols.session_values import Change, NewSession
+from bridle.protocols.session_values import NewSession, SessionUpdate
 from bridle.service.local_service import LocalService
 from bridle.stores.log_format import SESSION_ID
 
@@ -36,7 +36,7 @@ class Threads:
             if found := await self._find(sessions, thread):
                 return found
             view = await sessions.create(new, by)
-            await sessions.change(view.id, Change(tags=(_TAG + thread,)), by)
+            await sessions.change(view.id, SessionUpdate(tags=(_TAG + thread,)), by)
             return self._keep(thread, view.id)
 
     async def _find(self, sessions: LocalService, thread: str) -> str:

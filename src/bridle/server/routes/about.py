@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from litestar import Litestar, Response, get
 
-from bridle.protocols.session_values import Choices, Lines, Named
+from bridle.protocols.session_values import Choice, Choices, Report
 from bridle.server.metrics import MEDIA
 from bridle.server.openapi import description
 from bridle.server.pages import INDEX
@@ -25,7 +25,7 @@ async def agents(room: Here) -> Choices:
 
 
 @get("/api/doctor", opt=needs("admin", "unavailable"))
-async def doctor(room: Here) -> Lines:
+async def doctor(room: Here) -> Report:
     """What was found on the server's machine, a line each; no keys."""
     return await room.catalogue.doctor()
 
@@ -34,7 +34,7 @@ async def doctor(room: Here) -> Lines:
 async def workspaces(room: Here) -> Choices:
     """Folders that the server works in."""
     found = room.sessions.workspaces or ()
-    return Choices(tuple(Named(one, default=one == found[0]) for one in found))
+    return Choices(tuple(Choice(one, default=one == found[0]) for one in found))
 
 
 @get("/api/metrics", opt=needs("watch", media="text/plain", shape="text"))

@@ -7,7 +7,7 @@ from litestar.datastructures import Cookie
 from litestar.params import JSONBody
 from msgspec import Struct
 
-from bridle.protocols.session_values import Me
+from bridle.protocols.session_values import CallerInfo
 from bridle.server.guard import COOKIE, cookie_of
 from bridle.server.problems import Refused, refused
 from bridle.server.routes.declared import Asking, Here, needs
@@ -83,10 +83,10 @@ async def logout(request: Asking, room: Here) -> Response[None]:
 
 
 @get("/api/me", opt=needs("watch"))
-async def me(request: Asking, room: Here) -> Me:
+async def me(request: Asking, room: Here) -> CallerInfo:
     """Who is asking, and what they may."""
     caller = request.user
-    return Me(caller.name, caller.role, room.version, room.sessions.workspaces or ())
+    return CallerInfo(caller.name, caller.role, room.version, room.sessions.workspaces or ())
 
 
 def _cookie(request: Asking, value: str, seconds: int) -> Cookie:

@@ -7,12 +7,12 @@ from litestar.params import JSONBody, QueryParameter
 from litestar.types import ASGIApp
 
 from bridle.protocols.session_values import (
-    HistoryView,
-    Hits,
-    Paths,
-    Records,
+    FilePaths,
+    RecordPage,
     RulePreview,
-    RuleWanted,
+    RuleRequest,
+    SearchHits,
+    Transcript,
 )
 from bridle.server.flowing import Flow
 from bridle.server.routes.declared import Asking, Count, Here, Id, Seq, Words, lasting, needs
@@ -27,13 +27,13 @@ _FORMS = {
 @get("/api/sessions/{session_id:str}/records", opt=needs("watch"))
 async def records(
     session_id: Id, room: Here, after: Seq = 0, before: Seq = 0, limit: Count = 500
-) -> Records:
+) -> RecordPage:
     """Records as the log has them: those after a number, or the last ones before one."""
     return await room.sessions.records(session_id, after, before, limit)
 
 
 @get("/api/sessions/{session_id:str}/history", opt=needs("watch"))
-async def history(session_id: Id, room: Here) -> HistoryView:
+async def history(session_id: Id, room: Here) -> Transcript:
     """The conversation as it stands."""
     return await room.sessions.history(session_id)
 
@@ -63,7 +63,7 @@ async def files(
     room: Here,
     words: Annotated[str, QueryParameter(name="query", max_length=1_000)] = "",
     limit: Count = 50,
-) -> Paths:
+) -> FilePaths:
     """Files of the workspace that match, the best first."""
     return await room.sessions.files(session_id, words, limit)
 
@@ -73,7 +73,7 @@ async def files(
     status_code=200,
     opt=needs("answer"),
 )
-async def preview_rule(session_id: Id, data: JSONBody[RuleWanted], room: Here) -> RulePreview:
+async def preview_rule(session_id: Id, data: JSONBody[RuleRequest], room: Here) -> RulePreview:
     """Past calls of the session that a rule would have covered."""
     return await room.sessions.preview_rule(session_id, data.rule)
 
@@ -83,7 +83,7 @@ async def search(
     room: Here,
     words: Annotated[str, QueryParameter(name="q", max_length=1_000, pattern=r"\S")],
     limit: Count = 50,
-) -> Hits:
+) -> SearchHits:
     """Where words stand, over all sessions."""
     return await room.sessions.search(words, limit)
 
@@ -94,7 +94,7 @@ async def workspace_files(
     workspace: Words = "",
     words: Annotated[str, QueryParameter(name="query", max_length=1_000)] = "",
     limit: Count = 50,
-) -> Paths:
+) -> FilePaths:
     """Files of a folder that the server works in, before there is a session in it."""
     return await room.sessions.workspace_files(workspace, words, limit)
 

@@ -7,15 +7,15 @@ from bridle.protocols.session_values import (
     Budget,
     Choices,
     Grants,
-    LimitsView,
-    Undo,
-    UndoOutcome,
+    SessionLimits,
     UndoPreview,
+    UndoRequest,
+    UndoResult,
 )
 from bridle.server.routes.declared import Asking, Here, Id, Seq, needs
 
 _VERB = ("session_busy", "session_locked", "unavailable")
-_NEWEST = Undo()
+_NEWEST = UndoRequest()
 
 
 @get("/api/sessions/{session_id:str}/budget", opt=needs("watch"))
@@ -26,7 +26,7 @@ async def budget(session_id: Id, room: Here) -> Budget:
 
 @put("/api/sessions/{session_id:str}/budget", opt=needs("drive", *_VERB))
 async def set_budget(
-    session_id: Id, data: JSONBody[LimitsView], request: Asking, room: Here
+    session_id: Id, data: JSONBody[SessionLimits], request: Asking, room: Here
 ) -> Budget:
     """Narrower limits, from the next turn on."""
     return await room.sessions.set_budget(session_id, data, request.user.name)
@@ -67,8 +67,8 @@ async def undo(
     session_id: Id,
     request: Asking,
     room: Here,
-    data: JSONBody[Undo] = _NEWEST,
-) -> UndoOutcome:
+    data: JSONBody[UndoRequest] = _NEWEST,
+) -> UndoResult:
     """Undo what a turn changed, as it was previewed."""
     return await room.sessions.undo(session_id, data, request.user.name)
 

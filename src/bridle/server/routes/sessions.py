@@ -6,14 +6,14 @@ from litestar import delete, get, patch, post
 from litestar.params import JSONBody, QueryParameter
 
 from bridle.protocols.session_values import (
-    Change,
-    Fork,
+    ForkRequest,
     NewSession,
-    Resume,
-    Rewind,
+    ResumeOptions,
+    RewindRequest,
     SessionDetail,
-    SessionList,
-    SessionView,
+    SessionInfo,
+    SessionPage,
+    SessionUpdate,
     State,
 )
 from bridle.server.authorization import check_choice, check_mode
@@ -22,7 +22,7 @@ from bridle.server.room import Room
 from bridle.server.routes.declared import Asking, Count, Here, Id, Words, needs
 from bridle.workspace.text import quantity
 
-_AS_EVER, _AS_IT_WAS, _AT_THE_END = NewSession(), Resume(), Fork()
+_AS_EVER, _AS_IT_WAS, _AT_THE_END = NewSession(), ResumeOptions(), ForkRequest()
 
 
 @get("/api/sessions", opt=needs("watch", "unknown_workspace"))
@@ -33,13 +33,13 @@ async def listed(
     cursor: Words = "",
     workspace: Annotated[str, QueryParameter(max_length=1_000)] = "",
     wanted: Annotated[State | Literal[""], QueryParameter(name="state")] = "",
-) -> SessionList:
+) -> SessionPage:
     """A page of sessions, the newest first."""
     return await room.sessions.list(words, limit, cursor, workspace, wanted)
 
 
 @post("/api/sessions", opt=needs("drive", "unknown_workspace", "forbidden_choice", "unavailable"))
-async def create(request: Asking, room: Here, data: JSONBody[NewSession] = _AS_EVER) -> SessionView:
+async def create(request: Asking, room: Here, data: JSONBody[NewSession] = _AS_EVER) -> SessionInfo:
     """Begin a session; its first record is on disk when this answers."""
     _room_for_one(room)
     check_choice(room.sessions.offer, request.user, data)
@@ -57,7 +57,7 @@ async def shown(session_id: Id, room: Here) -> SessionDetail:
     opt=needs("drive", "forbidden_choice", "session_busy", "session_locked", "unavailable"),
 )
 async def changed(
-    session_id: Id, data: JSONBody[Change], request: Asking, room: Here
+    session_id: Id, data: JSONBody[SessionUpdate], request: Asking, room: Here
 ) -> SessionDetail:
     """Another title, tags, mode, model or agent; a mode wider than the server's needs an admin."""
     check_choice(room.sessions.offer, request.user, data)
@@ -90,8 +90,8 @@ async def resumed(
     session_id: Id,
     request: Asking,
     room: Here,
-    data: JSONBody[Resume] = _AS_IT_WAS,
-) -> SessionView:
+    data: JSONBody[ResumeOptions] = _AS_IT_WAS,
+) -> SessionInfo:
     """Take a session up; what was left behind goes on."""
     _room_for_one(room)
     check_choice(room.sessions.offer, request.user, data)
@@ -103,8 +103,8 @@ async def forked(
     session_id: Id,
     request: Asking,
     room: Here,
-    data: JSONBody[Fork] = _AT_THE_END,
-) -> SessionView:
+    data: JSONBody[ForkRequest] = _AT_THE_END,
+) -> SessionInfo:
     """A new session with the conversation up to a record."""
     _room_for_one(room)
     if data.at is not None:  # it may have been in a mode then that it has no longer
@@ -120,7 +120,7 @@ async def forked(
     opt=needs("drive", "not_found", "session_busy", "session_locked", "unavailable"),
 )
 async def rewound(
-    session_id: Id, data: JSONBody[Rewind], request: Asking, room: Here
+    session_id: Id, data: JSONBody[RewindRequest], request: Asking, room: Here
 ) -> SessionDetail:
     """Make the conversation again what it was at a record."""
     return await room.sessions.rewind(session_id, data, request.user.name)

@@ -10,9 +10,9 @@ from msgspec import Struct
 from bridle.protocols.session_values import (
     ApprovalAnswer,
     ApprovalOutcome,
-    Chat,
-    ChatAccepted,
-    Pendings,
+    PendingApprovals,
+    PromptAccepted,
+    PromptRequest,
 )
 from bridle.server.flowing import EVENTS, Flow
 from bridle.server.routes.declared import (
@@ -44,11 +44,11 @@ class Interrupted(Struct, frozen=True, rename="camel"):
 )
 async def chat(
     session_id: Id,
-    data: JSONBody[Chat],
+    data: JSONBody[PromptRequest],
     request: Asking,
     room: Here,
     key: Annotated[str, HeaderParameter(name="Idempotency-Key", max_length=200)] = "",
-) -> ChatAccepted:
+) -> PromptAccepted:
     """Send a prompt: accepted once it is on disk, with the number of its turn.
 
     The same Idempotency-Key with the same prompt again is the same turn, whatever happened
@@ -97,7 +97,7 @@ async def answered(
 
 
 @get("/api/approvals", opt=needs("watch"))
-async def pending(room: Here) -> Pendings:
+async def pending(room: Here) -> PendingApprovals:
     """The open questions of all sessions."""
     return await room.sessions.pending()
 
