@@ -30,8 +30,14 @@ LIBRARIES = (
     *("click.shell_completion", "msgspec.json", "yaml", "aiohttp", "tree_sitter_bash"),
 )
 BIG = ("acp", "mcp", "mcp.server", "mcp.client.stdio", "claude_agent_sdk")
-BIG += ("litestar", "uvicorn", "uvicorn.protocols.http.auto", "uvloop", "httptools", "websockets")
-BIG += ("sqlalchemy.ext.asyncio", "sqlmodel", "alembic.command", "psycopg")
+BIG += ("uvicorn", "uvicorn.protocols.http.auto", "uvloop", "httptools", "websockets")
+BIG += (
+    "starlette.applications",
+    "sqlalchemy.ext.asyncio",
+    "sqlmodel",
+    "alembic.command",
+    "psycopg",
+)
 
 
 def may_fork(environ):

@@ -2,7 +2,7 @@
 
     chat_bare.py PORT URL SCRIPT WORKERS
 
-Litestar on uvicorn, plain psycopg connections in threads, the official SDK's server and client in
+Starlette on uvicorn, plain psycopg connections in threads, the official SDK's server and client in
 the same process. No order of messages, no leases, no model, no checks, no users: it only asks the
 database what one turn of ours asks it, and answers with a sentence that is ready.
 """
@@ -22,10 +22,12 @@ import mcp_types as types
 import psycopg
 import uvicorn
 from chat_script import Step, Telling
-from litestar import Litestar, post
-from litestar.params import FromPath
 from mcp import Client
 from mcp.server.lowlevel import Server
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 THREADS = 8  # as many as ours has, for the database and for the tools
 ANY = {"type": "object", "properties": {"title": {"type": "string"}}}
@@ -92,21 +94,22 @@ class Bare:
         return self._own.connection
 
 
-def make() -> Litestar:
+def make() -> Starlette:
     """The application of one worker."""
     bare = Bare(os.environ["BENCH_URL"], json.loads(Path(os.environ["BENCH_SCRIPT"]).read_text()))
 
-    @post("/api/{user:str}/chat", status_code=200)
-    async def chat(user: FromPath[str], data: dict[str, str]) -> dict[str, str]:
+    async def chat(request: Request) -> JSONResponse:
+        user, data = request.path_params["user"], await request.json()
         await bare.answer(Telling(user, data["conversation_id"], data["message"]))
-        return {"response": "Done.", "conversation_id": data["conversation_id"]}
+        return JSONResponse({"response": "Done.", "conversation_id": data["conversation_id"]})
 
     @asynccontextmanager
-    async def living(app: Litestar) -> AsyncIterator[None]:
+    async def living(app: Starlette) -> AsyncIterator[None]:
         async with Client(bare.server(), cache=None) as bare.client:
             yield
 
-    return Litestar([chat], openapi_config=None, logging_config=None, lifespan=[living])
+    routes = [Route("/api/{user}/chat", chat, methods=["POST"])]
+    return Starlette(routes=routes, lifespan=living)
 
 
 def main() -> None:

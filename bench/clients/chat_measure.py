@@ -159,7 +159,7 @@ def compared(
 def main() -> None:
     """Everything, and one line of JSON."""
     folder, workers, users, seconds, rounds = Path(sys.argv[1]), *map(int, sys.argv[2:6])
-    from bridle.server.chatting.bearing import Secret
+    from bridle.server.chat.jwt import Secret
 
     secret = folder / "secret"
     secret.touch(0o600)

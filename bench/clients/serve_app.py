@@ -24,13 +24,12 @@ from bridle.messages import Text
 from bridle.protocols.provider import Request
 from bridle.providers.scripted import Scripted, play, to_reply
 from bridle.server.app import Application
-from bridle.server.guard import Names
-from bridle.server.hosting import bound
-from bridle.server.limits import Limits
+from bridle.server.auth import Names
+from bridle.server.context import Room
+from bridle.server.http import Serving, bound
+from bridle.server.login import Door
 from bridle.server.metrics import resident
-from bridle.server.room import Room
-from bridle.server.serving import Serving
-from bridle.server.signing_in import Door
+from bridle.server.middleware import Limits
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.service.engine_pool import EnginePool, EngineSpec

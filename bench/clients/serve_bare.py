@@ -12,27 +12,29 @@ import resource
 import sys
 from typing import Any
 
-from litestar import Litestar, post
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
-from bridle.server.hosting import Host, bound
+from bridle.server.http import Host, bound
 
 
 def handler_of(path: str) -> Any:
-    """A route that keeps what it is sent."""
+    """A handler that keeps what it is sent."""
     handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
 
-    @post("/bare", status_code=202)
-    async def keep(data: dict[str, str]) -> dict[str, int]:
-        os.write(handle, json.dumps(data).encode() + b"\n")
+    async def keep(request: Request) -> JSONResponse:
+        os.write(handle, json.dumps(await request.json()).encode() + b"\n")
         os.fdatasync(handle)
-        return {"turn": 1}
+        return JSONResponse({"turn": 1}, 202)
 
     return keep
 
 
 async def main() -> None:
     """Serve until the input ends."""
-    app = Litestar([handler_of(sys.argv[1])], openapi_config=None, logging_config=None)
+    app = Starlette(routes=[Route("/bare", handler_of(sys.argv[1]), methods=["POST"])])
     listening = bound("127.0.0.1", 0)
     host = Host(app, listening)
     await host.start()

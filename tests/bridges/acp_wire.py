@@ -9,7 +9,7 @@ from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.server.acp.agent import EditorsAgent
 from bridle.server.acp.host import FACE
-from bridle.server.acp.lines import Lines
+from bridle.server.acp.jsonrpc import Lines
 from bridle.stores.reader import SessionFolder
 
 PATIENCE = 240.0

@@ -11,7 +11,7 @@ from bridle.engine.budget import Limits
 from bridle.events import ModeChanged, PromptReceived, TurnEnded, TurnParked
 from bridle.protocols.store import InboxMessage
 from bridle.runtime import build_engine
-from bridle.server.acp import lines
+from bridle.server.acp import jsonrpc
 from bridle.stores.inbox_files import Notifier, send
 from rig import call, run
 
@@ -51,7 +51,7 @@ def asking(method, **params):
 def test_what_cannot_be_understood_is_refused_and_the_next_request_works(
     tmp_path, monkeypatch, line, code
 ):
-    monkeypatch.setattr(lines, "LONGEST", 250 if line.startswith(b"x") else lines.LONGEST)
+    monkeypatch.setattr(jsonrpc, "LONGEST", 250 if line.startswith(b"x") else jsonrpc.LONGEST)
 
     async def story():
         host = Hosting(tmp_path)
@@ -336,7 +336,7 @@ def test_plans_are_agreed_to_and_questions_of_the_models_own_are_answered(tmp_pa
 
 def test_an_editor_that_does_not_read_has_us_wait_and_loses_nothing(tmp_path, monkeypatch):
     """Little room for what is to be said, and much to say: every word arrives, in order."""
-    monkeypatch.setattr(lines, "_FULL", 1000)
+    monkeypatch.setattr(jsonrpc, "_FULL", 1000)
     words = " ".join(str(number) for number in range(60_000))
 
     async def story(host):
@@ -351,8 +351,8 @@ def test_an_editor_that_does_not_read_has_us_wait_and_loses_nothing(tmp_path, mo
 
 def test_an_editor_that_goes_without_reading_holds_nothing_up(tmp_path, monkeypatch):
     """It asked for much and read none of it: the turn is over, the log is whole, and so are we."""
-    monkeypatch.setattr(lines, "_FULL", 1000)
-    monkeypatch.setattr(lines, "_FAREWELL", 0.1)
+    monkeypatch.setattr(jsonrpc, "_FULL", 1000)
+    monkeypatch.setattr(jsonrpc, "_FAREWELL", 0.1)
     words = " ".join(str(number) for number in range(60_000))
     host = Hosting(tmp_path, {"text": words})
 

@@ -21,10 +21,10 @@ from bridle.events import (
 from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.protocols.session import NO, YES, Answer
 from bridle.protocols.store import Record
-from bridle.server.acp.changes import changes
-from bridle.server.acp.prompt import command_of, parts_of
-from bridle.server.acp.questions import answer_of, options_of, question_of
+from bridle.server.acp.file_changes import changes
+from bridle.server.acp.permissions import answer_of, options_of, question_of
 from bridle.server.acp.replay import past_of
+from bridle.server.acp.session import command_of, parts_of
 from bridle.server.acp.words import Calls, Change, fenced
 from bridle.workspace.workspace import Workspace
 

@@ -30,8 +30,8 @@ from bridle.events import (
 from bridle.messages import File, Image, Message, Text, ToolCall, ToolOutput
 from bridle.protocols.session_values import ApprovalAnswer, NewSession
 from bridle.protocols.store import Record
-from bridle.server.agui.incoming import given_of, name_of
-from bridle.server.agui.mapping import Told, interrupt, meters
+from bridle.server.agui.events import Told, interrupt, meters
+from bridle.server.agui.run_input import given_of, name_of
 from bridle.usage import ExecutionMetrics, Usage
 
 

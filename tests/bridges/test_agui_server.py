@@ -11,7 +11,8 @@ import pytest
 
 from bridle.events import PromptReceived, TurnEnded
 from bridle.protocols.provider import ProviderInfo
-from bridle.server.agui import agui_routes, running
+from bridle.server.agui import agui_routes
+from bridle.server.agui import run as agui_run
 from bridle.tools.function import tool
 from bridle.tools.session_tools import TaskTool
 from rig import call, run, until
@@ -241,7 +242,7 @@ def test_a_question_of_a_task_is_an_interrupt_of_the_run_and_answered_there(tmp_
 
 
 def test_a_run_that_is_silent_says_that_it_is_still_there(monkeypatch):
-    monkeypatch.setattr(running, "QUIET", 0.01)
+    monkeypatch.setattr(agui_run, "QUIET", 0.01)
 
     async def story():
         heard = asyncio.Event()
@@ -251,7 +252,7 @@ def test_a_run_that_is_silent_says_that_it_is_still_there(monkeypatch):
             yield b"data: {}\n\n"
 
         found = []
-        async with aclosing(pieces()) as slow, aclosing(running.spoken(slow)) as spoken:
+        async with aclosing(pieces()) as slow, aclosing(agui_run.spoken(slow)) as spoken:
             async for piece in spoken:
                 found.append(piece)
                 if len(found) == 2:

@@ -143,7 +143,7 @@ class Client:
     """Speaks in one user's name with whichever worker; `heard` sees every byte of an answer."""
 
     def __init__(self, http, workers, user, heard=None):
-        from bridle.server.chatting.bearing import Secret
+        from bridle.server.chat.jwt import Secret
 
         self.http, self.user, self._workers = http, user, workers
         self._heard = heard or (lambda data: None)
@@ -274,12 +274,11 @@ async def serve(order, output):
     """Until SIGTERM."""
     from msgspec.structs import replace
 
-    from bridle.server.chat import ChatServer
-    from bridle.server.chatting.bearing import Bearing, Secret
-    from bridle.server.chatting.life import ChatServing
-    from bridle.server.chatting.room import LIMITS, ChatRoom
-    from bridle.server.guard import Names
-    from bridle.server.hosting import bound
+    from bridle.server.auth import Names
+    from bridle.server.chat.app import ChatServer, ChatServing
+    from bridle.server.chat.context import LIMITS, ChatRoom
+    from bridle.server.chat.jwt import Bearing, Secret
+    from bridle.server.http import bound
 
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)

@@ -13,8 +13,7 @@ import pytest
 from bridle.chat.binding import Binding
 from bridle.chat.data import Database
 from bridle.chat.tasks.server import MCPToolServer
-from bridle.server.mcp.guard import guarded
-from bridle.server.mcp.web import PATH, Web, bound
+from bridle.server.mcp.http import PATH, Web, bound, guarded
 
 sys.path.append(str(Path(__file__).parent.parent / "mcp"))
 from conformance_rig import NEXT, STABLE, conform, failures, passed

@@ -6,11 +6,10 @@ from rig_server import LIMITS, opening, write_note
 
 from bridle.client import Client
 from bridle.server.app import Application
-from bridle.server.guard import Names
-from bridle.server.hosting import bound, bound_unix
-from bridle.server.room import Room
-from bridle.server.serving import Serving
-from bridle.server.signing_in import Door
+from bridle.server.auth import Names
+from bridle.server.context import Room
+from bridle.server.http import Serving, bound, bound_unix
+from bridle.server.login import Door
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.service.engine_pool import EnginePool

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from bridle.engine.budget import Limits
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
+from bridle.server.mcp.server import serving
+from bridle.server.mcp.session_views import FACE, Views
 from bridle.server.mcp.tasks import Tasks
 from bridle.server.mcp.tools import Verbs
-from bridle.server.mcp.views import FACE, Views
-from bridle.server.mcp.wire import serving
 from bridle.stores.inbox_files import Notifier, send
 from bridle.stores.reader import SessionFolder
 

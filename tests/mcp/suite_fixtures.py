@@ -7,7 +7,7 @@ import mcp_types as types
 from msgspec import Struct
 
 from bridle.errors import ToolError
-from bridle.server.mcp.offer import Offer, Reply
+from bridle.server.mcp.schemas import Offer, Reply
 
 PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGA"

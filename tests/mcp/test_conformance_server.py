@@ -7,8 +7,8 @@ from conformance_rig import NEXT, STABLE, conform, every_group, expected, failur
 from serve_rig import Served
 from suite_fixtures import fixtures
 
-from bridle.server.mcp.web import PATH, Web, application, bound
-from bridle.server.mcp.wire import serving
+from bridle.server.mcp.http import PATH, Web, application, bound
+from bridle.server.mcp.server import serving
 
 TOKEN = "a-token-that-only-this-test-knows"
 LIFECYCLE = {"server-initialize", "ping", "tools-list", "dns-rebinding-protection"}

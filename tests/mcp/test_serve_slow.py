@@ -10,9 +10,8 @@ from serve_rig import Served
 from bridle.chat.binding import Binding
 from bridle.chat.data import Database
 from bridle.chat.tasks.server import MCPToolServer
-from bridle.server.limits import Limits
-from bridle.server.mcp.guard import guarded
-from bridle.server.mcp.web import PATH, Web, application, bound
+from bridle.server.mcp.http import PATH, Web, application, bound, guarded
+from bridle.server.middleware import Limits
 from rig import run
 
 TOKEN = "a-token-that-only-this-test-knows"

@@ -12,12 +12,11 @@ from bridle.engine.engine_config import EngineConfig
 from bridle.policy import ToolPolicy
 from bridle.providers.scripted import Scripted
 from bridle.server.app import Application
-from bridle.server.guard import Names
-from bridle.server.hosting import bound, bound_unix
-from bridle.server.limits import Limits
-from bridle.server.room import Room
-from bridle.server.serving import Serving
-from bridle.server.signing_in import Door
+from bridle.server.auth import Names
+from bridle.server.context import Room
+from bridle.server.http import Serving, bound, bound_unix
+from bridle.server.login import Door
+from bridle.server.middleware import Limits
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.service.engine_pool import EnginePool

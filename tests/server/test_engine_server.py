@@ -129,16 +129,16 @@ def test_a_program_that_only_serves_says_where_and_ends_with_ctrl_c(tmp_path):
 
 
 def test_what_serves_is_named_if_it_is_not_installed(monkeypatch):
-    monkeypatch.setitem(sys.modules, "litestar", None)
+    monkeypatch.setitem(sys.modules, "starlette", None)
     monkeypatch.delitem(vars(bridle.server), "serve", raising=False)
-    with pytest.raises(MissingExtra, match="litestar") as refused:
+    with pytest.raises(MissingExtra, match="starlette") as refused:
         _ = bridle.server.serve
     assert refused.value.hint == "Install it with: pip install 'bridle-agent[server]'"
 
 
 BARE = """
 import sys
-sys.modules["litestar"] = None  # as if it were not installed
+sys.modules["starlette"] = None  # as if it were not installed
 from bridle.errors import MissingExtra
 for line in sys.argv[1:]:
     try:

@@ -30,7 +30,7 @@ from bridle.events import (
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.protocols.codec import encode_data, encode_line
 from bridle.protocols.store import Record
-from bridle.server.frames import named, position, to_frame, told
+from bridle.server.sse import named, position, to_frame, told
 from bridle.service.records import record_line
 from bridle.usage import Usage
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from rig_raw import head, said
 from rig_server import LIMITS, server
 
-from bridle.server.guard import Names
-from bridle.server.pages import Page
+from bridle.server.auth import Names
+from bridle.server.page_files import Page
 from rig import run
 
 

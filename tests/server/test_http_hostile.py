@@ -6,12 +6,11 @@ import re
 import socket
 from contextlib import aclosing
 
-from litestar import get
 from msgspec.structs import replace
 from rig_raw import answered, closed, connected, head, said
 from rig_server import LIMITS, server, write_note
 
-from bridle.server.routes.declared import needs
+from bridle.server.routing import get
 from rig import SOAK, call, run, seeds
 
 IDS = (
@@ -191,8 +190,8 @@ def test_late_answers_are_410_and_run_nothing(tmp_path):
     run(work())
 
 
-@get("/api/broken", opt=needs("watch"))
-async def broken() -> str:
+@get("/api/broken", role="watch")
+async def broken() -> None:
     """Breaks."""
     raise RuntimeError("a secret of the house")
 

@@ -12,7 +12,7 @@ from rig_raw import connected, head
 from rig_server import server, write_note
 
 from bridle.errors import ConfigError
-from bridle.server.hosting import bound, bound_unix
+from bridle.server.http import bound, bound_unix
 from rig import Thing, call, run
 
 
@@ -142,14 +142,14 @@ for module in {modules!r}:
     importlib.import_module(f"bridle.server.{{module}}")
     print(module, *(name for name in {names!r} if name in sys.modules))
 """
-HEAVY = ["litestar", "uvicorn", "pydantic", "attrs", "opentelemetry", "ag_ui"]
-LIGHT = ["streams", "tokens", "signing_in", "guard", "limits", "room"]
+HEAVY = ["starlette", "uvicorn", "pydantic", "attrs", "opentelemetry", "ag_ui"]
+LIGHT = ["streams", "tokens", "login", "auth", "middleware", "context"]
 
 
 def test_only_the_application_imports_the_framework():
-    code = LOOK.format(modules=[*LIGHT, "app", "serving"], names=HEAVY)
+    code = LOOK.format(modules=[*LIGHT, "app", "http"], names=HEAVY)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    wanted = [*LIGHT, "app litestar", "serving litestar uvicorn"]
+    wanted = [*LIGHT, "app starlette", "http starlette uvicorn"]
     assert done.stdout.splitlines() == wanted
 
 

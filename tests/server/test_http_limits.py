@@ -13,9 +13,9 @@ from rig_server import LIMITS, server
 from sessions_rig import HOLDS, Held
 
 from bridle.errors import ConfigError
-from bridle.server import limits as limiting
-from bridle.server.limits import Limits, Meter, too_deep
-from bridle.server.serving import affordable, check_reach
+from bridle.server import middleware as limiting
+from bridle.server.http import affordable, check_reach
+from bridle.server.middleware import Limits, Meter, too_deep
 from rig import SOAK, run
 
 CHAT = "/api/sessions/none/chat"

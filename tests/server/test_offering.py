@@ -282,7 +282,7 @@ def test_a_rule_that_does_not_cover_the_question_is_no_answer_to_it(tmp_path):
 
 
 def test_a_revoked_token_ends_its_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("bridle.server.flowing._LOOK", 0.05)
+    monkeypatch.setattr("bridle.server.sse._LOOK", 0.05)
 
     async def work():
         hold = Held()

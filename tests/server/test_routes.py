@@ -1,15 +1,11 @@
 """A walk over the real application's route table, over real uvicorn: nobody comes in unasked."""
 
 import pytest
-from litestar import get
 from rig_server import server
 
-from bridle.errors import ConfigError
-from bridle.protocols.session_values import ROLES
-from bridle.server.app import Application
-from bridle.server.caller import Caller, may
-from bridle.server.guard import Names
-from bridle.server.routes.declared import declared, handlers
+from bridle.protocols.session_values import ROLES, Role
+from bridle.server.auth import Caller, may
+from bridle.server.routing import get
 from rig import run
 
 FREE = {  # exactly these need no token
@@ -25,18 +21,18 @@ ROLE = {  # whose role each of the others needs
         ("POST", "/api/logout"),
         ("GET", "/api/me"),
         ("GET", "/api/sessions"),
-        ("GET", "/api/sessions/{session_id:str}"),
-        ("GET", "/api/sessions/{session_id:str}/stream"),
+        ("GET", "/api/sessions/{session_id}"),
+        ("GET", "/api/sessions/{session_id}/stream"),
         ("GET", "/api/workspaces/files"),
         ("GET", "/api/events"),
-        ("GET", "/api/sessions/{session_id:str}/records"),
-        ("GET", "/api/sessions/{session_id:str}/history"),
-        ("GET", "/api/sessions/{session_id:str}/export"),
-        ("GET", "/api/sessions/{session_id:str}/budget"),
-        ("GET", "/api/sessions/{session_id:str}/grants"),
-        ("GET", "/api/sessions/{session_id:str}/undo"),
-        ("GET", "/api/sessions/{session_id:str}/files"),
-        ("GET", "/api/sessions/{session_id:str}/tools"),
+        ("GET", "/api/sessions/{session_id}/records"),
+        ("GET", "/api/sessions/{session_id}/history"),
+        ("GET", "/api/sessions/{session_id}/export"),
+        ("GET", "/api/sessions/{session_id}/budget"),
+        ("GET", "/api/sessions/{session_id}/grants"),
+        ("GET", "/api/sessions/{session_id}/undo"),
+        ("GET", "/api/sessions/{session_id}/files"),
+        ("GET", "/api/sessions/{session_id}/tools"),
         ("GET", "/api/approvals"),
         ("GET", "/api/search"),
         ("GET", "/api/models"),
@@ -46,28 +42,28 @@ ROLE = {  # whose role each of the others needs
         ("GET", "/api/openapi.json"),
     },
     "answer": {
-        ("POST", "/api/sessions/{session_id:str}/approvals/{call_id:str}"),
-        ("POST", "/api/sessions/{session_id:str}/preview-rule"),
+        ("POST", "/api/sessions/{session_id}/approvals/{call_id}"),
+        ("POST", "/api/sessions/{session_id}/preview-rule"),
     },
     "drive": {
         ("POST", "/api/sessions"),
-        ("PATCH", "/api/sessions/{session_id:str}"),
-        ("POST", "/api/sessions/{session_id:str}/resume"),
-        ("POST", "/api/sessions/{session_id:str}/chat"),
-        ("POST", "/api/sessions/{session_id:str}/interrupt"),
-        ("DELETE", "/api/sessions/{session_id:str}/queue/{prompt:int}"),
-        ("POST", "/api/sessions/{session_id:str}/fork"),
-        ("POST", "/api/sessions/{session_id:str}/rewind"),
-        ("POST", "/api/sessions/{session_id:str}/compact"),
-        ("PUT", "/api/sessions/{session_id:str}/budget"),
-        ("DELETE", "/api/sessions/{session_id:str}/grants"),
-        ("DELETE", "/api/sessions/{session_id:str}/grants/{grant:str}"),
-        ("POST", "/api/sessions/{session_id:str}/undo"),
-        ("GET", "/api/sessions/{session_id:str}/mcp"),
-        ("GET", "/api/sessions/{session_id:str}/rules"),
+        ("PATCH", "/api/sessions/{session_id}"),
+        ("POST", "/api/sessions/{session_id}/resume"),
+        ("POST", "/api/sessions/{session_id}/chat"),
+        ("POST", "/api/sessions/{session_id}/interrupt"),
+        ("DELETE", "/api/sessions/{session_id}/queue/{prompt:int}"),
+        ("POST", "/api/sessions/{session_id}/fork"),
+        ("POST", "/api/sessions/{session_id}/rewind"),
+        ("POST", "/api/sessions/{session_id}/compact"),
+        ("PUT", "/api/sessions/{session_id}/budget"),
+        ("DELETE", "/api/sessions/{session_id}/grants"),
+        ("DELETE", "/api/sessions/{session_id}/grants/{grant}"),
+        ("POST", "/api/sessions/{session_id}/undo"),
+        ("GET", "/api/sessions/{session_id}/mcp"),
+        ("GET", "/api/sessions/{session_id}/rules"),
         ("POST", "/api/agui"),
     },
-    "admin": {("DELETE", "/api/sessions/{session_id:str}"), ("GET", "/api/doctor")},
+    "admin": {("DELETE", "/api/sessions/{session_id}"), ("GET", "/api/doctor")},
 }
 UNUSUAL = ("HEAD", "OPTIONS", "TRACE", "PUT", "PATCH", "DELETE", "POST", "GET")
 
@@ -75,14 +71,14 @@ UNUSUAL = ("HEAD", "OPTIONS", "TRACE", "PUT", "PATCH", "DELETE", "POST", "GET")
 def walked(there):
     """Every route of the real application: method, declared path, a path to ask for, its role."""
     return [
-        (method, path, _filled(path), declared(handler).role)
-        for path, method, handler in handlers(there.app.routed)
+        (route.method, route.path, _filled(route.path), route.declaration.role)
+        for route in there.app.routes
     ]
 
 
 def _filled(path):
     path = path.replace("{prompt:int}", "7")
-    for name in ("{session_id:str}", "{call_id:str}", "{grant:str}", "{name:path}"):
+    for name in ("{session_id}", "{call_id}", "{grant}", "{name:path}"):
         path = path.replace(name, "x")
     return path
 
@@ -247,17 +243,12 @@ def test_a_session_that_asks_nobody_is_the_admin_s_to_make(tmp_path):
     run(work())
 
 
-def test_a_route_that_does_not_say_whom_it_answers_does_not_start(tmp_path):
-    @get("/api/secret")
-    async def secret() -> str:
-        return "everything"
+def test_a_route_that_does_not_say_whom_it_answers_is_an_error():
+    async def get_secret() -> Role:
+        raise AssertionError
 
-    async def work():
-        async with server(tmp_path) as there:
-            with pytest.raises(ConfigError, match="does not say whom it answers"):
-                Application(there.room, Names(there.port), [secret])
-
-    run(work())
+    with pytest.raises(TypeError, match="role"):
+        get("/api/secret")(get_secret)
 
 
 def test_roles_are_known_by_these_names_alone():

@@ -7,7 +7,7 @@ from watching_rig import House, read, seqs, until_live
 
 from bridle.errors import UnknownSession
 from bridle.protocols.session_errors import ServerStopping
-from bridle.server.admission import TooManyStreams
+from bridle.server.streams import TooManyStreams
 from rig import run
 
 

@@ -8,7 +8,7 @@ import pytest
 from watching_rig import House, Parser, note, read, seqs, until_live
 
 from bridle.events import Repaired, TextDelta, TraceEvent
-from bridle.server import feed as feeding
+from bridle.server import streams as feeding
 from rig import run
 
 

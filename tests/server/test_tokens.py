@@ -6,9 +6,9 @@ import stat
 import pytest
 
 from bridle.errors import ConfigError
-from bridle.server.caller import Caller, may
+from bridle.server.auth import Caller, may
+from bridle.server.login import CODE_SECONDS, EACH, SIGNED_IN_SECONDS, Door
 from bridle.server.problems import Refused
-from bridle.server.signing_in import CODE_SECONDS, EACH, SIGNED_IN_SECONDS, Door
 from bridle.server.tokens import Tokens, hashed
 
 

@@ -31,11 +31,10 @@ async def there(tmp_path, *replies):
     """One on a server that `bridle serve` would be."""
     from bridle.cli.serving import offer_of, room_of
     from bridle.server.app import Application
-    from bridle.server.guard import Names
-    from bridle.server.hosting import bound
-    from bridle.server.limits import Limits
-    from bridle.server.serving import Serving
-    from bridle.server.signing_in import Door
+    from bridle.server.auth import Names
+    from bridle.server.http import Serving, bound
+    from bridle.server.login import Door
+    from bridle.server.middleware import Limits
     from bridle.server.tokens import Tokens
 
     folder = workspace_in(tmp_path)

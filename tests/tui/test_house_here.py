@@ -178,7 +178,7 @@ def test_a_house_is_entered_without_what_talks_http_or_draws_a_screen(tmp_path):
         "    assert house.mode == 'ask' and house.commands() == ()\n"
         "    await house.leave()\n"
         "asyncio.run(story())\n"
-        "heavy = ('aiohttp', 'litestar', 'textual', 'bridle.server', 'bridle.client')\n"
+        "heavy = ('aiohttp', 'starlette', 'textual', 'bridle.server', 'bridle.client')\n"
         "assert [name for name in heavy if name in sys.modules] == []\n"
     )
     words = [sys.executable, "-c", code, script(tmp_path, "ok"), str(workspace_in(tmp_path))]

@@ -22,8 +22,7 @@ async def beside(
     check_installed()
     _check_reach(flags)
     check_model(flags.get("model"))
-    from bridle.server.chat import Beside
-    from bridle.server.chatting.opening import ChatSetup, server_of
+    from bridle.server.chat.app import Beside, ChatSetup, server_of
 
     setup = ChatSetup(
         database=database_url(flags["chat_database"]),
@@ -42,7 +41,7 @@ async def beside(
 
 
 def _check_reach(flags: dict[str, Any]) -> None:
-    from bridle.server.serving import check_reach
+    from bridle.server.http import check_reach
 
     try:
         check_reach(flags["host"], explicit=bool(flags["chat_secret_file"]))

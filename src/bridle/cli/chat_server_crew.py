@@ -11,7 +11,7 @@ import msgspec
 
 from bridle.cli.chat_server_worker import DEADLINE, Up
 from bridle.errors import ConfigError
-from bridle.server.chatting.opening import ChatSetup
+from bridle.server.chat.app import ChatSetup
 
 _log = logging.getLogger("bridle.server")
 _TRIES = 5  # workers that may die one after the other before any of them was ready

@@ -31,8 +31,7 @@ from bridle.workspace.text import flat
 
 if TYPE_CHECKING:
     from bridle.cli.chat_server_crew import Crew
-    from bridle.server.chatting.life import ChatServing
-    from bridle.server.chatting.opening import ChatSetup
+    from bridle.server.chat.app import ChatServing, ChatSetup
 
 _DEADLINE = 10.0  # seconds that an orderly stop may take
 _DEMO_HOURS = 12
@@ -69,7 +68,7 @@ def _database(flags: dict[str, Any]) -> AbstractContextManager[str]:
 
 def setup_of(flags: dict[str, Any], url: str) -> "ChatSetup":
     """The settings of a chat. A demo that is named no secret has one of its own."""
-    from bridle.server.chatting.opening import ChatSetup
+    from bridle.server.chat.app import ChatSetup
 
     demo = flags["demo"]
     if flags["jwks"]:
@@ -96,7 +95,7 @@ def setup_of(flags: dict[str, Any], url: str) -> "ChatSetup":
 
 def _check_reach(flags: dict[str, Any]) -> None:
     """Beyond this machine only with a key that somebody chose."""
-    from bridle.server.serving import check_reach
+    from bridle.server.http import check_reach
 
     try:
         check_reach(flags["host"], explicit=bool(flags["secret_file"] or flags["jwks"]))
@@ -108,7 +107,7 @@ def _check_reach(flags: dict[str, Any]) -> None:
 
 
 async def _serve(flags: dict[str, Any], setup: "ChatSetup") -> int:
-    from bridle.server.hosting import bound
+    from bridle.server.http import bound
 
     with bound(setup.host, flags["port"]) as listening, logged(log_file()):
         setup = replace(setup, port=listening.getsockname()[1])
@@ -120,8 +119,7 @@ def _serving(setup: "ChatSetup", listening: socket.socket, workers: int) -> "Cre
         from bridle.cli.chat_server_crew import Crew
 
         return Crew(setup, listening, workers)
-    from bridle.server.chatting.life import ChatServing
-    from bridle.server.chatting.opening import server_of
+    from bridle.server.chat.app import ChatServing, server_of
 
     return ChatServing(server_of(setup), listening)
 
@@ -196,7 +194,7 @@ def _entrance(setup: "ChatSetup", base: str) -> list[tuple[str, str]]:
 def _demo_links(setup: "ChatSetup", base: str) -> list[tuple[str, str]]:
     """An address for each of them; what stands behind the # is sent to no server."""
     from bridle.cli.chat_server_demo import USERS
-    from bridle.server.chatting.bearing import Secret
+    from bridle.server.chat.jwt import Secret
 
     mint = Secret(setup.secret).mint
     seconds = _DEMO_HOURS * 3600

@@ -14,7 +14,7 @@ from bridle.config.paths import state_folder
 from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra
 
-_NEEDED = ("litestar", "uvicorn", "httptools", "sqlmodel", "alembic", "mcp", "jwt")
+_NEEDED = ("starlette", "uvicorn", "httptools", "sqlmodel", "alembic", "mcp", "jwt")
 
 
 def check_installed() -> None:

@@ -24,7 +24,7 @@ def command(user: str, secret_file: str | None, audience: str, hours: float) -> 
     from bridle.cli.chat_server_secret import check_installed, secret_of
 
     check_installed()
-    from bridle.server.chatting.bearing import Secret
+    from bridle.server.chat.jwt import Secret
 
     click.echo(Secret(secret_of(secret_file)).mint(user, hours * 3600, audience))
     said = f"  {plain(user)} · good for {quantity(hours, 'hour')}"

@@ -19,8 +19,7 @@ import msgspec
 from bridle.cli.serving_log import logged
 from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.errors import AgentError
-from bridle.server.chatting.life import ChatServing
-from bridle.server.chatting.opening import ChatSetup, server_of
+from bridle.server.chat.app import ChatServing, ChatSetup, server_of
 
 DEADLINE = 10.0  # seconds that an orderly stop may take
 _GARBAGE = 10_000  # new objects after which cycles among them are looked for

@@ -183,14 +183,13 @@ def _toolbox(name: str) -> "Toolbox":
 
 
 async def _over_pipes(server: Any) -> None:
-    from bridle.server.mcp.pipes import Pipes, take_pipes
+    from bridle.server.mcp.stdio import Pipes, take_pipes
 
     await Pipes(*take_pipes(), lambda: None).serve(server)
 
 
 async def _over_http(server: Any, port: int, token: str, *, shown: bool) -> None:
-    from bridle.server.mcp.guard import guarded
-    from bridle.server.mcp.web import PATH, Web, bound
+    from bridle.server.mcp.http import PATH, Web, bound, guarded
 
     with bound(port) as listening:
         port = listening.getsockname()[1]

@@ -100,12 +100,12 @@ def _assembled(setup: "Setup", *, answers: bool) -> "tuple[Tasks, Any]":
     from bridle.distribution import install_hint
     from bridle.errors import MissingExtra
     from bridle.runtime.inbox_sender import send_message
+    from bridle.server.mcp.session_views import FACE, Views
     from bridle.server.mcp.tasks import Tasks
     from bridle.server.mcp.tools import Verbs
-    from bridle.server.mcp.views import FACE, Views
 
     try:
-        from bridle.server.mcp.wire import serving
+        from bridle.server.mcp.server import serving
     except ImportError as problem:
         raise MissingExtra(
             "the official SDK of MCP is not installed",
@@ -156,7 +156,7 @@ def _instructions(setup: "Setup") -> str:
 
 
 async def _over_pipes(server: Any, tasks: "Tasks") -> None:
-    from bridle.server.mcp.pipes import Pipes, take_pipes
+    from bridle.server.mcp.stdio import Pipes, take_pipes
 
     def ended() -> None:
         tasks.closing = True
@@ -165,7 +165,7 @@ async def _over_pipes(server: Any, tasks: "Tasks") -> None:
 
 
 async def _over_http(server: Any, tasks: "Tasks", flags: dict[str, Any]) -> None:
-    from bridle.server.mcp.web import PATH, Web, application, bound
+    from bridle.server.mcp.http import PATH, Web, application, bound
 
     token, shown = token_of(flags["token_file"])
     with bound(flags["port"]) as listening:

@@ -35,10 +35,10 @@ from bridle.stores.reader import SessionFolder
 from bridle.workspace.text import flat
 
 if TYPE_CHECKING:
-    from bridle.server.limits import Limits
-    from bridle.server.room import Room
-    from bridle.server.serving import Serving
-    from bridle.server.signing_in import Door
+    from bridle.server.context import Room
+    from bridle.server.http import Serving
+    from bridle.server.login import Door
+    from bridle.server.middleware import Limits
     from bridle.service.choices import AllowedChoices
 
 _DEADLINE = 10.0  # seconds that an orderly stop may take
@@ -84,14 +84,13 @@ def show_token(flags: dict[str, Any]) -> int:
 async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
     from bridle.cli.chat_server_beside import beside
     from bridle.server.app import Application
-    from bridle.server.guard import Names
-    from bridle.server.hosting import bound
-    from bridle.server.serving import Serving, affordable, check_reach
+    from bridle.server.auth import Names
+    from bridle.server.http import Serving, affordable, bound, check_reach
 
     host = flags["host"]
     check_reach(host, explicit=bool(flags["token"] or flags["token_file"]))
     door = door_of(flags)
-    from bridle.server.limits import Limits
+    from bridle.server.middleware import Limits
 
     offer = offer_of(setup, flags["offered"], _face(flags))
     room = room_of(flags, setup.settings, door, affordable(Limits()), offer)
@@ -161,7 +160,7 @@ async def stopped(
 
 def door_of(flags: dict[str, Any]) -> "Door":
     """Who may come in. Raise `ConfigError`, `MissingExtra`."""
-    from bridle.server.signing_in import Door
+    from bridle.server.login import Door
     from bridle.server.tokens import Tokens
 
     own = flags["token"] or ""
@@ -194,7 +193,7 @@ def room_of(
 ) -> "Room":
     """Sessions and streams for the folders that the flags name; None names all of them."""
     from bridle.cli.catalogue import Menu
-    from bridle.server.room import Room
+    from bridle.server.context import Room
     from bridle.server.streams import Streams
     from bridle.service.engine_pool import EnginePool
     from bridle.service.local_service import LocalService

@@ -24,7 +24,7 @@ from bridle.cli.supervising import Supervisor, identity
 from bridle.config.loader import load_settings
 
 if TYPE_CHECKING:
-    from bridle.server.room import Room
+    from bridle.server.context import Room
     from bridle.server.streams import Streams
 
 VARIABLE = "BRIDLE_BACKGROUND_IDLE"  # seconds, for those who want it to go sooner or later
@@ -46,11 +46,10 @@ def main(folder: str) -> int:
 
 async def _serve(supervisor: Supervisor) -> int:
     from bridle.server.app import Application
-    from bridle.server.guard import Names
-    from bridle.server.hosting import bound_unix
-    from bridle.server.limits import Limits
-    from bridle.server.serving import Serving, affordable
-    from bridle.server.signing_in import Door
+    from bridle.server.auth import Names
+    from bridle.server.http import Serving, affordable, bound_unix
+    from bridle.server.login import Door
+    from bridle.server.middleware import Limits
     from bridle.server.tokens import Tokens
     from bridle.service.choices import AllowedChoices
 

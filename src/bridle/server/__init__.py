@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bridle.server.engine_server import serve as serve
 
 __all__ = ["EngineServer", "open_server", "serve"]
-NEEDED = ("litestar", "uvicorn", "httptools")
+NEEDED = ("starlette", "uvicorn", "httptools")
 
 
 def check_installed() -> None:

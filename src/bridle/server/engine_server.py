@@ -16,12 +16,11 @@ from bridle.errors import ConfigError
 from bridle.protocols.session_values import Choice, Choices
 from bridle.runtime.agents import LOOP
 from bridle.server.app import Application
-from bridle.server.guard import Names
-from bridle.server.hosting import bound
-from bridle.server.limits import Limits
-from bridle.server.room import Bare, Room
-from bridle.server.serving import Serving, affordable, check_reach
-from bridle.server.signing_in import Door
+from bridle.server.auth import Names
+from bridle.server.context import Bare, Room
+from bridle.server.http import Serving, affordable, bound, check_reach
+from bridle.server.login import Door
+from bridle.server.middleware import Limits
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.service.choices import AllowedChoices

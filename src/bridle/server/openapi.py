@@ -7,22 +7,25 @@ is written down twice, and a test compares it with what goes over the wire.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
-from typing import Any, get_args, get_origin
+from typing import Any
 
 import msgspec
-from litestar import Response
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import ParameterKwarg
-from litestar.typing import FieldDefinition
 from msgspec import Struct
+from starlette.routing import BaseRoute
 
 from bridle import __version__
 from bridle.protocols import session_values as views
-from bridle.server import described
-from bridle.server.described import REF, Schema
+from bridle.protocols.codec import data_types
+from bridle.protocols.session_values import ApprovalRequest, SessionPage
 from bridle.server.problems import CODES, MEDIA, Problem
-from bridle.server.routes.declared import HANDED, Declared
+from bridle.server.routing import ApiRoute, Declaration
+from bridle.server.server_events import ApprovalSettled, SessionChanged
+from bridle.server.sse import NAMES, OTHER
 
+Schema = dict[str, Any]
+REF = "#/components/schemas/{name}"
+_PLACE = {"type": "string", "pattern": "^[0-9]+$", "description": "The record's number."}
+_STREAMED, _RECORDED, _MESSAGE = data_types()
 _STREAM = "text/event-stream"
 _BINARY = {"type": "string"}
 _TURNED = {"session_id": "id", "call_id": "callId"}  # as clients call what is in a path
@@ -50,8 +53,6 @@ _SCHEMES: Schema = {
     "key": {"type": "apiKey", "in": "header", "name": "X-Bridle-Key"},
 }
 
-Route = tuple[str, str, HTTPRouteHandler, Declared]
-
 
 class Book(Struct, frozen=True, kw_only=True):
     """What one API says of itself beside its routes.
@@ -66,18 +67,18 @@ class Book(Struct, frozen=True, kw_only=True):
     security: list[Schema]
     values: Callable[[], list[Any]]
     adjusted: Callable[[dict[str, Schema]], dict[str, Schema]]
-    who: Callable[[Declared], str]
+    who: Callable[[Declaration], str]
     title: str = "bridle"
 
 
-def description(routes: Iterable[Route], book: "Book | None" = None) -> bytes:
+def description(routes: Iterable[BaseRoute], book: "Book | None" = None) -> bytes:
     """The whole description, as JSON; that of the sessions, unless it is another book."""
     book = book or SESSIONS
-    found = [route for route in routes if route[2].resolve_include_in_schema()]
+    found = [one for one in routes if isinstance(one, ApiRoute) and not one.declaration.hidden]
     paths: dict[str, Schema] = {}
-    for path, method, handler, declared in found:
-        place = paths.setdefault(_path(path), {})
-        place[method.lower()] = _operation(path, handler, declared, book)
+    for route in found:
+        place = paths.setdefault(_path(route.path), {})
+        place[route.method.lower()] = _operation(route, book)
     info = {"title": book.title, "version": __version__, "description": book.about}
     components = {"schemas": _components(found, book), "securitySchemes": book.schemes}
     return msgspec.json.encode(
@@ -85,60 +86,62 @@ def description(routes: Iterable[Route], book: "Book | None" = None) -> bytes:
     )
 
 
-def _operation(path: str, handler: HTTPRouteHandler, declared: Declared, book: Book) -> Schema:
-    parameters = [
-        _parameter(path, one)
-        for one in handler.parsed_fn_signature.parameters.values()
-        if one.name not in HANDED
-    ]
-    summary, _, more = (handler.fn.__doc__ or "").strip().partition("\n")
+def _operation(route: ApiRoute, book: Book) -> Schema:
+    summary, _, more = (route.handler.__doc__ or "").strip().partition("\n")
     found: Schema = {
-        "operationId": handler.handler_name.rpartition(".")[2],
+        "operationId": _camel(route.handler.__name__),
         "summary": summary,
-        "description": " ".join([book.who(declared), *more.split()]),
-        "parameters": parameters,
-        "responses": _responses(path, handler, declared, book),
-        "security": book.security if declared.role else [],
+        "description": " ".join([book.who(route.declaration), *more.split()]),
+        "parameters": _parameters(route),
+        "responses": _responses(route, book),
+        "security": book.security if route.declaration.role else [],
     }
-    if (data := handler.parsed_data_field) is not None:
-        content = {"application/json": {"schema": _ref(data.annotation)}}
-        found["requestBody"] = {"content": content, "required": data.is_required}
+    if route.body is not None:
+        content = {"application/json": {"schema": _ref(route.body)}}
+        found["requestBody"] = {"content": content, "required": route.body_required}
     return found
 
 
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
 def _path(path: str) -> str:
-    return re.sub(r"\{(\w+):\w+\}", lambda found: "{" + _turned(found[1]) + "}", path)
+    return re.sub(r"\{(\w+)(:\w+)?\}", lambda found: "{" + _turned(found[1]) + "}", path)
 
 
 def _turned(name: str) -> str:
     return _TURNED.get(name, name)
 
 
-def _parameter(path: str, one: FieldDefinition) -> Schema:
-    known = one.kwarg_definition if isinstance(one.kwarg_definition, ParameterKwarg) else None
-    if f"{{{one.name}:" in path:
-        schema = {"type": "string", "minLength": 1}
-        return {"name": _turned(one.name), "in": "path", "required": True, "schema": schema}
-    where = known.param_type.value if known else "query"
-    name = (known.name if known else None) or one.name
-    schema = msgspec.json.schema(one.annotation) | _bounds(known)
-    if not one.is_required:
-        schema["default"] = one.default
-    return {"name": name, "in": where, "required": one.is_required, "schema": schema}
+def _parameters(route: ApiRoute) -> list[Schema]:
+    found = []
+    for name, kind in route.path_types.items():
+        schema = {"type": "integer"} if kind is int else {"type": "string", "minLength": 1}
+        found.append({"name": _turned(name), "in": "path", "required": True, "schema": schema})
+    for where, kind, names in (
+        ("query", route.query, route.query_names),
+        ("header", route.headers, route.header_names),
+    ):
+        schemas = _schema_of(kind)["properties"]
+        required = {field.name for field in msgspec.structs.fields(kind) if field.required}
+        for key, name in names.items():
+            said = {"name": key if where == "query" else route.header_titles[name], "in": where}
+            found.append(said | {"required": name in required, "schema": schemas[name]})
+    return found
 
 
-def _bounds(known: ParameterKwarg | None) -> Schema:
-    if known is None:
-        return {}
-    found = {"minimum": known.ge, "maximum": known.le, "pattern": known.pattern}
-    found["maxLength"] = known.max_length
-    return {name: value for name, value in found.items() if value is not None}
+def _schema_of(kind: type[Struct]) -> Schema:
+    _, found = msgspec.json.schema_components([kind])
+    schema: Schema = found[kind.__name__]
+    return schema
 
 
-def _responses(path: str, handler: HTTPRouteHandler, declared: Declared, book: Book) -> Schema:
-    good = {"description": "OK", **_content(handler, declared)}
-    found: Schema = {str(handler.status_code): good}
-    for status, codes in sorted(_refusals(path, handler, declared, book).items()):
+def _responses(route: ApiRoute, book: Book) -> Schema:
+    good = {"description": "OK", **_content(route)}
+    found: Schema = {str(route.status): good}
+    for status, codes in sorted(_refusals(route, book).items()):
         found[str(status)] = {
             "description": f"{HTTPStatus(status).phrase}: {', '.join(sorted(codes))}",
             "content": {MEDIA: {"schema": _problem(codes)}},
@@ -151,17 +154,16 @@ def _problem(codes: Sequence[str]) -> Schema:
     return {"allOf": [_ref(Problem), narrowed]}
 
 
-def _refusals(
-    path: str, handler: HTTPRouteHandler, declared: Declared, book: Book
-) -> dict[int, list[str]]:
+def _refusals(route: ApiRoute, book: Book) -> dict[int, list[str]]:
+    declared = route.declaration
     codes = {*_ALWAYS, *declared.refuses}
     if declared.role is not None:
         codes |= {"no_token", "server_stopping"}
     if declared.role not in (None, "watch"):
         codes.add("forbidden_role")
-    if handler.parsed_data_field is not None:
+    if route.body is not None:
         codes |= {*_BODY}
-    if "{session_id" in path:
+    if "{session_id" in route.path:
         codes |= {*_SESSION}
     found: dict[int, list[str]] = {}
     for code in codes:
@@ -169,9 +171,10 @@ def _refusals(
     return found
 
 
-def _content(handler: HTTPRouteHandler, declared: Declared) -> Schema:
+def _content(route: ApiRoute) -> Schema:
     """What a good answer carries; nothing for one without a body."""
-    if handler.status_code == 204:
+    declared = route.declaration
+    if route.status == 204:
         return {}
     if declared.shape.endswith("Event"):
         item = {"itemSchema": {"$ref": REF.format(name=declared.shape)}}
@@ -179,28 +182,21 @@ def _content(handler: HTTPRouteHandler, declared: Declared) -> Schema:
     if declared.shape:
         schema = {"type": "object"} if declared.shape == "any" else _BINARY
         return {"content": {one: {"schema": schema} for one in declared.media.split(", ")}}
-    content: Schema = {declared.media: {"schema": _ref(_answer(handler))}}
+    content: Schema = {declared.media: {"schema": _ref(route.answers)}}
     if declared.streams:
         content[_STREAM] = {"itemSchema": {"$ref": REF.format(name=declared.streams)}}
     return {"content": content}
 
 
-def _answer(handler: HTTPRouteHandler) -> Any:
-    found = handler.parsed_fn_signature.return_type.annotation
-    if get_origin(found) is Response and get_args(found)[0] is not type(None):
-        return get_args(found)[0]  # with headers of its own
-    return found
-
-
 def _ref(kind: Any) -> Schema:
-    return {"$ref": REF.format(name=kind.__name__)}
+    """A reference to a component, by its type or its name."""
+    return {"$ref": REF.format(name=kind if isinstance(kind, str) else kind.__name__)}
 
 
-def _components(routes: Sequence[Route], book: Book) -> dict[str, Schema]:
+def _components(routes: Sequence[ApiRoute], book: Book) -> dict[str, Schema]:
     kinds: dict[Any, None] = {Problem: None}
-    for _, _, handler, _ in routes:
-        data = handler.parsed_data_field
-        for kind in (data.annotation if data else None, _answer(handler)):
+    for route in routes:
+        for kind in (route.body, route.answers):
             if isinstance(kind, type) and issubclass(kind, Struct):
                 kinds[kind] = None
     every = dict.fromkeys([*kinds, *book.values()])
@@ -211,7 +207,7 @@ def _components(routes: Sequence[Route], book: Book) -> dict[str, Schema]:
 def _sessions_adjusted(found: dict[str, Schema]) -> dict[str, Schema]:
     whole = {name: _whole(name, schema) for name, schema in found.items()}
     whole["RecordPage"]["properties"]["records"]["items"] = {"$ref": REF.format(name="Record")}
-    return described.adjusted(whole)
+    return _with_events(whole)
 
 
 def _whole(name: str, schema: Schema) -> Schema:
@@ -225,12 +221,134 @@ def _whole(name: str, schema: Schema) -> Schema:
     return {**schema, "required": list(schema["properties"])}
 
 
+def _event_values() -> list[Any]:
+    """The values that streams carry, beside those of the routes."""
+    return [*_STREAMED, *_RECORDED, _MESSAGE, ApprovalRequest, SessionChanged, ApprovalSettled]
+
+
+def _with_events(components: dict[str, Schema]) -> dict[str, Schema]:
+    """The same, with what a line of the log adds to its values, and the shapes of events."""
+    found = dict(components)
+    for kind in _STREAMED:
+        found[kind.__name__] = _marked(found[kind.__name__])
+    found["MessageLine"] = {**found.pop(_MESSAGE.__name__), "title": "MessageLine"}
+    found["MessageResult"] = {**found.pop("_Result"), "title": "MessageResult"}
+    found["SilentReply"] = _silent()
+    found["UnknownRecord"] = _unknown()
+    names = [kind.__name__ for kind in (*_STREAMED, *_RECORDED)]
+    data = [*names, "MessageLine", "SilentReply", "UnknownRecord"]
+    found["RecordData"] = {"oneOf": [_ref(name) for name in data]}
+    found["Record"] = _record(_ref("RecordData"))
+    found["RecordEvent"] = {"oneOf": _record_events()}
+    found["ServerEvent"] = {"oneOf": _server_events()}
+    return _renamed(found)
+
+
+def _marked(schema: Schema) -> Schema:
+    """An event that was said while something was under way: its line says `event`."""
+    properties = {"type": {"const": "event"}, **schema["properties"]}
+    return {**schema, "properties": properties, "required": ["type", *schema["required"]]}
+
+
+def _silent() -> Schema:
+    return {
+        "title": "SilentReply",
+        "description": "One reply of the model is over, and there is no message.",
+        "type": "object",
+        "properties": {
+            "type": {"const": "event"},
+            "eventType": {"const": "ResponseCompleted"},
+            "stopReason": {"type": "string"},
+        },
+        "required": ["type", "eventType", "stopReason"],
+    }
+
+
+def _unknown() -> Schema:
+    known = [_tag(kind) for kind in _RECORDED] + ["message", "event"]
+    said = [_tag(kind) for kind in _STREAMED] + ["ResponseCompleted"]
+    return {
+        "title": "UnknownRecord",
+        "description": "A record of a kind that this version does not know, as it stands.",
+        "type": "object",
+        "anyOf": [
+            {"properties": {"type": {"not": {"enum": known}}}},
+            {"properties": {"type": {"const": "event"}, "eventType": {"not": {"enum": said}}}},
+        ],
+    }
+
+
+def _tag(kind: type[Struct]) -> str:
+    return str(kind.__struct_config__.tag)
+
+
+def _record(data: Schema) -> Schema:
+    return {
+        "title": "Record",
+        "description": "A line of the log, without its hash.",
+        "type": "object",
+        "properties": {
+            "seq": {"type": "integer", "minimum": 0},
+            "timestamp": {"type": "string"},
+            "data": data,
+        },
+        "required": ["seq", "timestamp", "data"],
+        "additionalProperties": False,
+    }
+
+
+def _record_events() -> list[Schema]:
+    """Each name, with what it may carry. What has no name of its own is a trace."""
+    own = {_key(kind): kind.__name__ for kind in (*_STREAMED, *_RECORDED)}
+    carried = {name: own.get(key.decode(), "MessageLine") for key, name in NAMES.items()}
+    carried |= {"completed": "TurnEnded", "error": "TurnEnded"}
+    named = [_event(name, _record(_ref(kind)), _PLACE) for name, kind in carried.items()]
+    trace = _event(OTHER, _ref("Record"), _PLACE)
+    after = {"type": "object", "properties": {"after": {"type": "integer"}}, "required": ["after"]}
+    return [*named, trace, _event("resync", after, _PLACE), _event("stopping", _EMPTY)]
+
+
+def _key(kind: type[Struct]) -> str:
+    return f"event/{_tag(kind)}" if kind in _STREAMED else f"{_tag(kind)}/"
+
+
+_EMPTY: Schema = {"type": "object"}
+
+
+def _server_events() -> list[Schema]:
+    return [
+        _event("sessions", _ref(SessionPage.__name__)),
+        _event("session", _ref(SessionChanged.__name__)),
+        _event("approval_required", _ref(ApprovalRequest.__name__)),
+        _event("approval_answered", _ref(ApprovalSettled.__name__)),
+        _event("resync", _EMPTY),
+        _event("stopping", _EMPTY),
+    ]
+
+
+def _event(name: str, data: Schema, place: Schema | None = None) -> Schema:
+    """A server-sent event: its data is JSON in a string, as the text of a stream has it."""
+    said = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
+    properties: Schema = {"event": {"const": name}, "data": said}
+    if place is not None:
+        properties["id"] = place
+    return {"type": "object", "properties": properties, "required": ["event", "data"]}
+
+
+def _renamed(found: dict[str, Schema]) -> dict[str, Schema]:
+    """References to what lost its underscore."""
+    text = msgspec.json.encode(found).decode()
+    for old, new in ((_MESSAGE.__name__, "MessageLine"), ("_Result", "MessageResult")):
+        text = text.replace(f'"{REF.format(name=old)}"', f'"{REF.format(name=new)}"')
+    return msgspec.json.decode(text, type=dict[str, Schema])
+
+
 SESSIONS = Book(
     about="Sessions of agents: prompts in, records out, questions between.",
     codes=CODES,
     schemes=_SCHEMES,
     security=_SECURITY,
-    values=described.values,
+    values=_event_values,
     adjusted=_sessions_adjusted,
     who=lambda declared: f"Role: {declared.role or 'anybody'}.",
 )

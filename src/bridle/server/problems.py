@@ -149,6 +149,13 @@ def broken(error: BaseException) -> Problem:
     )
 
 
+def headers_of(error: BaseException, found: Problem) -> dict[str, str]:
+    """The headers that go with a problem."""
+    if isinstance(error, Refused):
+        return {name.decode(): value.decode() for name, value in error.headers}
+    return {"retry-after": "5"} if found.status == 429 else {}
+
+
 encode = msgspec.json.Encoder().encode
 
 

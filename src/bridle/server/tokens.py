@@ -19,8 +19,7 @@ from msgspec import Struct
 
 from bridle.errors import ConfigError
 from bridle.protocols.session_values import ROLES, Role
-from bridle.server.caller import OWNER, Caller
-from bridle.server.guard import same
+from bridle.server.auth import OWNER, Caller, same
 from bridle.workspace import fs
 
 OWN_FILE = "token"

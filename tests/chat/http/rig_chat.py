@@ -9,12 +9,11 @@ import aiohttp
 import jwt
 
 from bridle.chat import ChatApp, ServiceLimits
-from bridle.server.chat import ChatServer
-from bridle.server.chatting.bearing import AUDIENCE, Bearing, Secret
-from bridle.server.chatting.life import ChatServing
-from bridle.server.chatting.room import LIMITS, ChatRoom
-from bridle.server.guard import Names
-from bridle.server.hosting import bound
+from bridle.server.auth import Names
+from bridle.server.chat.app import ChatServer, ChatServing
+from bridle.server.chat.context import LIMITS, ChatRoom
+from bridle.server.chat.jwt import AUDIENCE, Bearing, Secret
+from bridle.server.http import bound
 
 SECRET = "a secret that is long enough for HS256, and known to tests alone"
 

@@ -12,8 +12,8 @@ from rig_chat import Running, chat, token
 from schemathesis.engine import from_schema
 from schemathesis.engine.events import FatalError, NonFatalError, ScenarioFinished
 
-from bridle.server.chatting.faults import CODES
-from bridle.server.chatting.room import LIMITS
+from bridle.server.chat.context import LIMITS
+from bridle.server.chat.problems import CODES
 from rig import SOAK
 
 EXAMPLES = 60 if SOAK else 3

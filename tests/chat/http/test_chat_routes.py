@@ -6,9 +6,8 @@ import pytest
 from rig_chat import SECRET, chat, token
 
 from bridle.server.app import ROUTES
-from bridle.server.chat import is_chat
-from bridle.server.chatting.names import RESERVED, is_user
-from bridle.server.routes.declared import declared, handlers
+from bridle.server.chat.app import is_chat
+from bridle.server.chat.jwt import RESERVED, is_user
 
 FREE = {  # exactly these need no token
     ("GET", "/"),
@@ -20,12 +19,12 @@ FREE = {  # exactly these need no token
     ("GET", "/api/chat/ready"),
 }
 OWN = {  # these are a user's own
-    ("POST", "/api/{user_id:str}/chat"),
-    ("GET", "/api/{user_id:str}/conversations"),
-    ("GET", "/api/{user_id:str}/conversations/{conversation_id:str}"),
-    ("DELETE", "/api/{user_id:str}/conversations/{conversation_id:str}"),
-    ("GET", "/api/{user_id:str}/tasks"),
-    ("GET", "/api/{user_id:str}/tasks/events"),
+    ("POST", "/api/{user_id}/chat"),
+    ("GET", "/api/{user_id}/conversations"),
+    ("GET", "/api/{user_id}/conversations/{conversation_id}"),
+    ("DELETE", "/api/{user_id}/conversations/{conversation_id}"),
+    ("GET", "/api/{user_id}/tasks"),
+    ("GET", "/api/{user_id}/tasks/events"),
 }
 ANY = {("GET", "/api/chat/me"), ("GET", "/api/chat/openapi.json")}
 
@@ -33,14 +32,14 @@ ANY = {("GET", "/api/chat/me"), ("GET", "/api/chat/openapi.json")}
 def walked(there):
     """Every route: method, declared path, a path to ask for, whether it is free."""
     return [
-        (method, path, _filled(path), declared(handler).role is None)
-        for path, method, handler in handlers(there.server.routed)
+        (route.method, route.path, _filled(route.path), route.declaration.role is None)
+        for route in there.server.routes
     ]
 
 
 def _filled(path):
     for name, value in (("user_id", "ana"), ("conversation_id", "x")):
-        path = path.replace(f"{{{name}:str}}", value)
+        path = path.replace(f"{{{name}}}", value)
     return path.replace("{name:path}", "x")
 
 
@@ -128,7 +127,7 @@ def test_methods_that_are_not_there_are_405_and_addresses_404(sqlite_url):
 
 def test_no_user_can_have_the_name_of_one_of_the_server_s_own_addresses(sqlite_url):
     """What stands right after /api/ in any route of either server is nobody's name."""
-    own = {path.split("/")[2] for one in ROUTES for path in one.paths if path.startswith("/api/")}
+    own = {one.path.split("/")[2] for one in ROUTES if one.path.startswith("/api/")}
     assert own <= RESERVED, own - RESERVED
     assert {"sessions", "chat", "agui", "mcp"} <= RESERVED
 

@@ -8,8 +8,8 @@ from rig_chat import chat
 
 from bridle.chat import ChatApp, Profile, Toolbox
 from bridle.providers.scripted import Scripted
-from bridle.server.chatting.room import LIMITS
-from bridle.server.chatting.speaking import in_pieces
+from bridle.server.chat.context import LIMITS
+from bridle.server.chat.speaking import in_pieces
 
 
 def test_a_message_is_answered_and_the_conversation_goes_on(database_url):

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from rig_chat import SECRET, chat, token
 
 from bridle.errors import ConfigError
-from bridle.server.chatting.bearing import Bearing, KeySet, Secret, Unknown
+from bridle.server.chat.jwt import Bearing, KeySet, Secret, Unknown
 
 
 def unsigned(head, **said):

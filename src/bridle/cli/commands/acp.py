@@ -63,7 +63,7 @@ async def _serve(host: "EditorsHost") -> int:
 
     try:
         from bridle.server.acp.agent import EditorsAgent
-        from bridle.server.acp.lines import Lines
+        from bridle.server.acp.jsonrpc import Lines
     except ImportError as problem:
         raise MissingExtra(
             "the library of the Agent Client Protocol is not installed",

@@ -5,6 +5,7 @@ place, and the conversations, one for each open session, and closes them.
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,13 @@ from bridle import __version__
 from bridle.agents.acp.updates import to_wire
 from bridle.engine.engine import new_id
 from bridle.errors import SessionLocked, UnknownSession
-from bridle.server.acp.choices import COMMANDS, MODE, MODEL
-from bridle.server.acp.conversation import Conversation
-from bridle.server.acp.engines import Engines, place_of
-from bridle.server.acp.host import Host
-from bridle.server.acp.lines import Lines
-from bridle.server.acp.listing import listed
-from bridle.server.acp.peer import Peer, Reply
-from bridle.server.acp.prompt import command_of, parts_of
+from bridle.server.acp.host import Engines, Host, place_of
+from bridle.server.acp.jsonrpc import Lines, Peer, Reply
+from bridle.server.acp.options import COMMANDS, MODE, MODEL
+from bridle.server.acp.session import Conversation, command_of, parts_of
+from bridle.stores.reader import SessionFolder
 from bridle.stores.transfer import delete, fork
+from bridle.workspace.text import one_line
 
 Asked = Callable[[Any], Awaitable[Any]]
 
@@ -209,3 +208,30 @@ class EditorsAgent:
     async def _let_go(self, one: Conversation) -> None:
         self._conversations.pop(one.id, None)
         await one.close()
+
+
+_PAGE = 50
+
+
+def listed(folder: SessionFolder, cwd: str, cursor: str) -> schema.ListSessionsResponse:
+    """One page of them. Raise `RequestError` for a cursor that was never handed out."""
+    if cursor and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
+        raise RequestError(-32602, f"{one_line(cursor, 40)!r} is no cursor of a list")
+    wanted = os.path.realpath(cwd) if cwd else ""
+    found = [
+        one
+        for one in folder.sessions()
+        if one.workspace and wanted in ("", os.path.realpath(one.workspace))
+    ]
+    start = int(cursor or 0)
+    page = [
+        schema.SessionInfo(
+            session_id=one.id,
+            cwd=one.workspace,
+            title=one_line(one.title) or None,
+            updated_at=one.updated_at or None,
+        )
+        for one in found[start : start + _PAGE]
+    ]
+    more = str(start + _PAGE) if len(found) > start + _PAGE else None
+    return schema.ListSessionsResponse(sessions=page, next_cursor=more)

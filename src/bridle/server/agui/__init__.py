@@ -7,15 +7,15 @@ which session a thread is, running.py is one run, route.py the address. Needs th
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from litestar.handlers import HTTPRouteHandler
+    from bridle.server.routing import ApiRoute
 
 
-def agui_routes() -> "tuple[HTTPRouteHandler, ...]":
+def agui_routes() -> "tuple[ApiRoute, ...]":
     """The address, for an `Application`; none where the protocol's library is not installed."""
     from importlib.util import find_spec
 
     if find_spec("ag_ui") is None:
         return ()
-    from bridle.server.agui.route import routes
+    from bridle.server.agui.routes import routes
 
     return routes()

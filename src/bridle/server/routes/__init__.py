@@ -1,1 +1,1 @@
-"""The routes of the API, and the page. Each says what it may refuse, and whom it answers."""
+"""The routes of the API, and the page. Each declares whom it serves and what it may refuse."""

@@ -1,0 +1,201 @@
+"""The gate's questions at an editor: put once what is asked is shown, withdrawn when it is settled.
+
+The first answer wins, wherever it is given: one that came from elsewhere takes the question back
+here, and one that comes too late changes nothing. What is not a clear yes is a no.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+from acp import RequestError, schema
+from pydantic import ValidationError
+
+from bridle.agents.acp.updates import to_wire
+from bridle.engine.engine import Engine
+from bridle.engine.session import Session
+from bridle.errors import AgentError
+from bridle.events import ApprovalAnswered, ApprovalAsked, ChildStarted, ToolResultEvent
+from bridle.messages import ToolOutput
+from bridle.presentation.approvals import NETWORK_NOTE, session_grant_text
+from bridle.protocols.session import NO, YES, Answer
+from bridle.server.acp.jsonrpc import Peer
+from bridle.server.acp.words import fenced, text_block
+from bridle.workspace.text import neutral, one_line
+
+log = logging.getLogger(__name__)
+
+ONCE, SESSION, RULE, REJECT = "allow_once", "allow_session", "allow_rule", "reject_once"
+_ANSWER = "answer_"
+_LABEL = 160  # characters on a button
+_UNASKED = Answer(False, word="the editor could not ask the person")
+
+Show = Callable[[ApprovalAsked], Awaitable[schema.ToolCallUpdate]]
+
+
+def options_of(asked: ApprovalAsked) -> list[schema.PermissionOption]:
+    """What a person can say to it."""
+    if asked.call.name == "ask_user" and (found := _answers(asked)):
+        wordless = _option(REJECT, "Do not answer", "reject_once")
+        return [*(_option(f"{_ANSWER}{n}", one, "allow_once") for n, one in found), wordless]
+    if asked.call.name == "exit_plan_mode":
+        yes = _option(ONCE, "Agree, and begin the work", "allow_once")
+        return [yes, _option(REJECT, "Keep planning", "reject_once")]
+    found_options = [_option(ONCE, "Allow once", "allow_once")]
+    if not asked.once_only:
+        found_options.append(
+            _option(SESSION, session_grant_text(asked).capitalize(), "allow_always")
+        )
+        if asked.proposal:
+            found_options.append(_option(RULE, f"Always {asked.proposal}", "allow_always"))
+    return [*found_options, _option(REJECT, "Reject", "reject_once")]
+
+
+def _answers(asked: ApprovalAsked) -> list[tuple[int, str]]:
+    options = asked.call.arguments.get("options")
+    if not isinstance(options, list):
+        return []
+    return [(n, one) for n, one in enumerate(options) if isinstance(one, str)]
+
+
+def _option(name: str, words: str, kind: schema.PermissionOptionKind) -> schema.PermissionOption:
+    return schema.PermissionOption(option_id=name, name=one_line(words, _LABEL), kind=kind)
+
+
+def answer_of(response: Any, asked: ApprovalAsked) -> Answer:
+    """What the person at the editor said; anything that is not a clear yes is a no."""
+    try:
+        outcome = schema.RequestPermissionResponse.model_validate(response).outcome
+    except ValidationError:
+        return NO
+    if not isinstance(outcome, schema.AllowedOutcome):
+        return NO
+    if outcome.option_id not in {one.option_id for one in options_of(asked)}:
+        return NO  # it was not offered
+    if outcome.option_id.startswith(_ANSWER):
+        words = dict(_answers(asked))
+        return Answer(True, word=words[int(outcome.option_id.removeprefix(_ANSWER))])
+    return {ONCE: YES, SESSION: Answer(True, "session"), RULE: Answer(True, "rule")}.get(
+        outcome.option_id, NO
+    )
+
+
+def question_of(
+    asked: ApprovalAsked, session_id: str, call: schema.ToolCallUpdate
+) -> schema.RequestPermissionRequest:
+    """The question, with all of what is asked about, and why it is asked."""
+    content = [*(call.content or []), *_why(asked, whole=bool(call.content))]
+    return schema.RequestPermissionRequest(
+        session_id=session_id,
+        tool_call=call.model_copy(update={"content": content or None}),
+        options=options_of(asked),
+        field_meta={"bridle": {"shown": asked.shown, "expires": asked.expires}},
+    )
+
+
+def _why(asked: ApprovalAsked, *, whole: bool) -> list[schema.ContentToolCallContent]:
+    said = [] if whole else [fenced(json.dumps(asked.call.arguments, indent=1, default=str))]
+    said += [neutral(asked.reason)] if asked.reason else []
+    said += [NETWORK_NOTE] if asked.network else []
+    return [schema.ContentToolCallContent(type="content", content=text_block(one)) for one in said]
+
+
+class Questions:
+    """The questions that stand at one editor, for one session and its children."""
+
+    def __init__(self, peer: Peer, session_id: str, by: str, show: Show) -> None:
+        self._peer = peer
+        self._session_id = session_id
+        self._by = by
+        self._show = show
+        self._asking: dict[str, asyncio.Task[None]] = {}  # by what was shown
+        self._tasks: set[asyncio.Task[None]] = set()  # those, and those that are being answered
+
+    def put(self, session: Session, asked: ApprovalAsked) -> None:
+        """Ask it, unless it stands already."""
+        if asked.shown in self._asking or asked.shown not in session.history.pending:
+            return
+        task = asyncio.create_task(self._ask(session, asked))
+        self._asking[asked.shown] = task
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._over(asked.shown, done))
+
+    def withdraw(self, shown: str) -> None:
+        """It is settled; who settled it here hears nothing of that."""
+        if (task := self._asking.get(shown)) is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Take all of them back."""
+        for task in self._asking.values():
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _ask(self, session: Session, asked: ApprovalAsked) -> None:
+        question = question_of(asked, self._session_id, await self._show(asked))
+        try:
+            response = await self._peer.request("session/request_permission", to_wire(question))
+            answer = answer_of(response, asked)
+        except RequestError as error:
+            log.warning("the editor could not ask: %s", error)
+            answer = _UNASKED
+        self._asking.pop(asked.shown, None)  # what is recorded now is our own doing
+        try:
+            await session.answer(asked.call.id, answer, shown=asked.shown, by=self._by)
+        except AgentError as error:  # somebody was first, or the turn is over
+            log.info("an answer came too late: %s", error.message)
+
+    def _over(self, shown: str, done: "asyncio.Task[None]") -> None:
+        self._asking.pop(shown, None)
+        self._tasks.discard(done)
+        if not done.cancelled() and (error := done.exception()) is not None:
+            log.error("a question could not be put", exc_info=error)
+
+
+Tell = Callable[[ToolOutput], Awaitable[None]]
+
+
+class Overseen:
+    """The children that run now, and theirs."""
+
+    def __init__(self, engine: Engine, questions: Questions, tell: Tell) -> None:
+        self._engine = engine
+        self._questions = questions
+        self._tell = tell
+        self._watching: dict[str, asyncio.Task[None]] = {}
+
+    def watch(self, session_id: str) -> None:
+        """Look at that child until it is over."""
+        session = self._engine.get_open(session_id)
+        if session is not None and session_id not in self._watching:
+            self._watching[session_id] = asyncio.create_task(self._watch(session))
+
+    async def leave(self, session_id: str) -> None:
+        """It is over."""
+        if (task := self._watching.pop(session_id, None)) is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def close(self) -> None:
+        """Look no longer."""
+        for session_id in list(self._watching):
+            await self.leave(session_id)
+
+    async def _watch(self, session: Session) -> None:
+        asked_about = set()
+        async with aclosing(session.subscribe(0)) as records:
+            async for record in records:
+                match record.event:
+                    case ApprovalAsked() as asked:
+                        asked_about.add(asked.call.id)
+                        self._questions.put(session, asked)
+                    case ToolResultEvent(output=output) if output.call_id in asked_about:
+                        await self._tell(output)
+                    case ApprovalAnswered(shown=shown):
+                        self._questions.withdraw(shown)
+                    case ChildStarted(session_id=child):
+                        self.watch(child)

@@ -1,0 +1,89 @@
+"""What the chat's routes work with, all of it handed in."""
+
+import html
+from pathlib import Path
+
+from bridle.chat.app import ChatApp
+from bridle.chat.service import Tell
+from bridle.chat.service_values import Reply, Setting
+from bridle.errors import ConfigError
+from bridle.server.chat.jwt import Bearing
+from bridle.server.chat.task_events import Watching
+from bridle.server.middleware import Limits
+from bridle.server.page_files import Leaf, Page, leaf_of
+
+PAGE = Path(__file__).parent.parent / "chat_page"
+LIMITS = Limits(
+    chat_bytes=262_144,  # 10,000 characters, however they are written
+    body_bytes=16_384,
+    path_bytes=2_048,
+    rate=30.0,
+    burst=120,
+    streams=1_000,
+)
+
+
+_LETTER = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" \
+fill="#41556b"/><text x="16" y="22.5" text-anchor="middle" font-family="system-ui, sans-serif" \
+font-size="19" font-weight="600" fill="#fff">{letter}</text></svg>
+"""
+
+
+def logo_of(title: str, given: str | Path | None) -> Leaf:
+    """The file of a logo, or the first letter of the title. Raise `ConfigError`."""
+    if given is None:
+        letter = html.escape(title.strip()[:1].upper() or "?")
+        return leaf_of(_LETTER.format(letter=letter).encode(), "logo.svg")
+    try:
+        return leaf_of(Path(given).read_bytes(), Path(given).name)
+    except (OSError, KeyError) as error:
+        raise ConfigError(
+            f"the logo {given} cannot be used", error, hint="It has to be an SVG or PNG file."
+        ) from error
+
+
+class ChatRoom:
+    """One chat, who may come in, and who watches."""
+
+    def __init__(self, app: ChatApp, bearing: Bearing, limits: Limits = LIMITS) -> None:
+        self.app = app
+        self.bearing = bearing
+        self.limits = limits
+        self.watching = Watching(app.database)
+        self.page = Page(PAGE)
+        self.logo = logo_of(self.title, app.runner.profile.logo)
+        self.stopping = False
+
+    @property
+    def title(self) -> str:
+        """What the page calls the assistant."""
+        profile = self.app.runner.profile
+        return profile.title or profile.name.replace("_", " ").replace("-", " ").capitalize()
+
+    @property
+    def has_tasks(self) -> bool:
+        """Is it the task assistant, with a list beside it?"""
+        return self.app.runner.profile.name == "tasks"
+
+    async def reply(
+        self,
+        user: str,
+        said: tuple[str, str | None],
+        key: str,
+        setting: Setting,
+        tell: Tell | None = None,
+    ) -> Reply:
+        """Answer a message; who watches the user's list sees at once what came of it."""
+        message, conversation = said
+        try:
+            return await self.app.service.reply(
+                user, message, conversation, key=key, setting=setting, tell=tell
+            )
+        finally:
+            self.watching.touched(user)
+
+    def stop(self) -> None:
+        """Take nothing new; streams end."""
+        self.stopping = True
+        self.watching.stop()

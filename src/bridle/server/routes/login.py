@@ -1,0 +1,105 @@
+"""Signing in and out, who the caller is, and whether the server is up."""
+
+import asyncio
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bridle.protocols.session_values import CallerInfo
+from bridle.server.auth import COOKIE, Caller, cookie_of
+from bridle.server.context import Room
+from bridle.server.login import SIGNED_IN_SECONDS
+from bridle.server.problems import Refused, encode, refused
+from bridle.server.routing import JSON, get, post
+
+_WRONG_SECONDS = 0.2  # that a wrong code or token waits for its answer
+
+
+class Status(Struct, frozen=True):
+    """How the server is."""
+
+    status: str
+
+
+class SigningIn(Struct, frozen=True, forbid_unknown_fields=True):
+    """The code from the address that the server printed, or else a token.
+
+    `only` is for those who are signed in already: a code of somebody else is not used then.
+    """
+
+    code: str = ""
+    token: str = ""
+    only: str = ""
+
+
+class SignedIn(Struct, frozen=True):
+    """The half of the sign-in that the page keeps and sends as `X-Bridle-Key`; told this once."""
+
+    key: str
+
+
+@get("/api/health", role=None)
+async def get_health() -> Status:
+    """The server is there."""
+    return Status("ok")
+
+
+@get("/api/ready", role=None, refuses=("unavailable", "server_stopping"))
+async def get_readiness(context: Room) -> Status:
+    """The server takes work."""
+    if context.sessions.stopping:
+        raise refused("server_stopping", "The server is being stopped.", "Try again later.")
+    if not context.sessions.ready:
+        raise refused("unavailable", "The server is looking at what was cut off.", "Wait a little.")
+    return Status("ready")
+
+
+@post("/api/login", role=None, answers=SignedIn, refuses=("no_token", "other_name"))
+async def sign_in(context: Room, request: Request, body: SigningIn) -> Response:
+    """Sign in with a code that is good once, or with a token.
+
+    A cookie and the key in the answer stand for it then, both together.
+    """
+    if bool(body.code) == bool(body.token):
+        raise refused("invalid_request", "Either a code or a token is needed.", "Send one of them.")
+    try:
+        if body.token:
+            halves = context.door.sign_in_by_token(body.token)
+        else:
+            halves = context.door.sign_in(body.code, body.only)
+    except Refused:
+        await asyncio.sleep(_WRONG_SECONDS)
+        raise
+    response = Response(encode(SignedIn(halves.key)), media_type=JSON)
+    _set_cookie(response, request, halves.cookie, SIGNED_IN_SECONDS)
+    return response
+
+
+@post("/api/logout", role="watch", status=204)
+async def sign_out(context: Room, request: Request) -> Response:
+    """Sign out: the cookie and the key name nobody any more, and open streams end."""
+    context.door.sign_out(cookie_of(request.scope["headers"], request.scope[COOKIE]))
+    response = Response(status_code=204)
+    _set_cookie(response, request, "", 0)
+    return response
+
+
+@get("/api/me", role="watch")
+async def get_current_user(context: Room, caller: Caller) -> CallerInfo:
+    """Who is asking, and what they may."""
+    return CallerInfo(caller.name, caller.role, context.version, context.sessions.workspaces or ())
+
+
+def _set_cookie(response: Response, request: Request, value: str, seconds: int) -> None:
+    response.set_cookie(
+        request.scope[COOKIE],
+        value,
+        max_age=seconds,
+        httponly=True,
+        samesite="strict",
+        secure=request.headers.get("origin", "").startswith("https://"),
+    )
+
+
+ROUTES = (get_health, get_readiness, sign_in, sign_out, get_current_user)
