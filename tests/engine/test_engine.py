@@ -131,6 +131,30 @@ def test_an_engine_forgets_a_session_that_was_closed_by_hand():
     assert run(story()) is None
 
 
+def test_the_memory_of_a_closed_session_is_free_without_a_garbage_collection(state):
+    @tool(read_only=True)
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    async def story():
+        store = JsonlStore(state)
+        async with make_engine([call("look"), "ok"], look, store=store) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("one"))
+            await asyncio.sleep(0)  # the turn's task ends
+            await session.close()
+            left = [weakref.ref(session), weakref.ref(session.history)]
+            del session
+            return [reference() for reference in left]
+
+    gc.disable()
+    try:
+        assert run(story()) == [None, None]
+    finally:
+        gc.enable()
+
+
 def test_taking_a_session_up_again_goes_on_where_it_was(state):
     """A8: the same conversation, the next turn, one more session_start."""
 

@@ -6,7 +6,7 @@ than what they were shown, it does not run.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -32,16 +32,14 @@ Validator = Callable[[Any], list[str]]
 class PermissionPipeline:
     """Decides which of a turn's calls may run.
 
-    `not_begun` returns the calls of the step that have not begun. `foreign` holds the ids of calls
-    that another agent makes by its own means, and `preapproved` the fingerprints of calls that a
-    person has allowed already and that may be made once.
+    `foreign` holds the ids of calls that another agent makes by its own means, and `preapproved`
+    the fingerprints of calls that a person has allowed already and that may be made once.
     """
 
-    def __init__(self, turn: TurnContext, not_begun: Callable[[], Iterable[ToolCall]]) -> None:
+    def __init__(self, turn: TurnContext) -> None:
         self._turn = turn
         self._gate = turn.gate
         self._middleware = turn.middleware
-        self._not_begun = not_begun
         self._validators: dict[str, tuple[Tool, Validator]] = {}
         self.foreign: set[str] = set()
         self.preapproved: set[str] = set()
@@ -118,7 +116,8 @@ class PermissionPipeline:
         if not approvals.can_group or self._has_call_hooks() or approvals.is_requested(call.id):
             return
         group = [judged]
-        for other in list(self._not_begun()):
+        calls = self._turn.tool_calls
+        for other in calls.not_begun() if calls is not None else ():
             if other.id != call.id and not approvals.is_requested(other.id):
                 later = await self.preview(other)
                 if later is not None and later.group_key == judged.group_key:

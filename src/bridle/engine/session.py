@@ -6,6 +6,7 @@ write its title.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import asdict, replace
@@ -115,9 +116,12 @@ class Session:
         if history.mode == "auto":
             history.mode = ""  # `auto` ends with the process in which it was chosen
         redactor = config.redactor
-        redaction = Redaction(redactor, self._record) if redactor else None
-        self._deltas = DeltaBuffer(self._record if redaction is None else redaction.take)
-        self._turns = TurnRunner(config, log, history, self._deltas, lambda: self.mode)
+        record = partial(_record, log, history)  # not a method: nothing below refers to the session
+        redaction = Redaction(redactor, record) if redactor else None
+        self._deltas = DeltaBuffer(record if redaction is None else redaction.take)
+        self._turns = TurnRunner(
+            config, log, history, self._deltas, partial(_mode, config, history)
+        )
         self._broadcast: Broadcast | None = None  # made for the first watcher
         self._inbox: Inbox | None = None  # made for the first message
         self._title_task: asyncio.Task[None] | None = None
@@ -378,8 +382,7 @@ class Session:
 
         A subagent's mode is never wider than that of the session that started it.
         """
-        mode, parent = self._history.mode or self._config.mode, self._config.parent
-        return mode if parent is None else parent.narrowed(mode)
+        return _mode(self._config, self._history)
 
     @mode.setter
     def mode(self, mode: Mode) -> None:
@@ -620,6 +623,7 @@ class Session:
             await self._log.close()
         finally:
             self._is_over = True
+            self._turns.release()
             if self._broadcast is not None:
                 self._broadcast.end()
             self._on_closed(self)
@@ -661,8 +665,14 @@ class Session:
             for event in opening:
                 self.emit(event)
 
-    def _record(self, event: Event, data: bytes | None = None) -> None:
-        self._history.apply(self._log.append(event, data))
+
+def _record(log: Log, history: History, event: Event, data: bytes | None = None) -> None:
+    history.apply(log.append(event, data))
+
+
+def _mode(config: EngineConfig, history: History) -> Mode:
+    mode, parent = history.mode or config.mode, config.parent
+    return mode if parent is None else parent.narrowed(mode)
 
 
 _TITLE_SYSTEM = (

@@ -81,7 +81,7 @@ class ToolCalls:
         self._undo = undo or turn.middleware
         self._on_output = on_output
         self._gate = turn.gate
-        self.permission = PermissionPipeline(turn, self._not_begun)
+        self.permission = PermissionPipeline(turn)
         self.open: dict[str, ToolCall] = {}  # calls of this step without a result
         self.begun: set[str] = set()  # those whose effect may have happened
         self._contexts: dict[str, ToolContext[Any]] = {}  # of calls that have begun
@@ -180,7 +180,8 @@ class ToolCalls:
         if self.is_over or (task is not None and task.cancelling()):
             raise asyncio.CancelledError
 
-    def _not_begun(self) -> list[ToolCall]:
+    def not_begun(self) -> list[ToolCall]:
+        """Return the calls of the step that have not begun."""
         return [call for call in self.open.values() if call.id not in self.begun]
 
     async def _execute(self, judged: JudgedCall) -> ToolResult:

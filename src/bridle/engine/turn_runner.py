@@ -96,7 +96,6 @@ class RunningTurn:
         "deadline",
         "emitter",
         "has_started",
-        "has_steering",
         "is_parking",
         "is_resumed",
         "is_stopped",
@@ -126,7 +125,6 @@ class RunningTurn:
         self.has_started = self.is_stopped = self.is_parking = False
         self.is_resumed = history.steps > 0  # it was parked before
         self.read_steering: Callable[[], tuple[Message, ...]] = tuple
-        self.has_steering: Callable[[], bool] = bool
         self.used_before = used = history.before
         self._session_id = session_id
         self._config = config
@@ -182,7 +180,7 @@ class RunningTurn:
                 open_calls=self._history.resumable_calls,
                 middleware=self.middleware,
                 sources=config.sources,
-                has_steering=self.has_steering,
+                has_steering=self._has_steering,
             )
             if self.is_stopped:
                 raise asyncio.CancelledError
@@ -259,6 +257,17 @@ class RunningTurn:
         self.task.add_done_callback(_abandoned_tasks.discard)
         self.task = None
         return names
+
+    def release(self) -> None:
+        """Drop what refers back to the turn, so that its memory is free without a collection."""
+        if self.context is not None:
+            self.context.tool_calls = None
+        self.context = None
+
+    def _has_steering(self) -> bool:
+        """Was a prompt sent into this turn that it has not read yet?"""
+        waiting = self._history.waiting.values()
+        return any(prompt.turn == self.number and prompt.when == "next_step" for prompt in waiting)
 
     def _tool_context(self, call: ToolCall) -> ToolContext[Any]:
         config, state, emitter = self._config, self._tool_state, self.emitter
@@ -376,8 +385,8 @@ class TurnRunner:
             prompts=prompts,
         )
         self.is_busy, self.running_number = True, number
-        turn.read_steering = partial(self.take_prompts, number, steering=True)
-        turn.has_steering = partial(self._has_steering, number)
+        if self.config.agent is not None:
+            turn.read_steering = partial(self.take_prompts, number, steering=True)
         self._window.config = self.config
         turn.task = asyncio.create_task(self._run(turn), name=f"bridle-turn-{self._session_id}")
 
@@ -499,6 +508,10 @@ class TurnRunner:
         for number in list(self.results):
             self._settle_result(number, Ending("interrupted", "the session was closed"), None)
 
+    def release(self) -> None:
+        """Drop what refers back to this, so that its memory is free without a collection."""
+        del self._window
+
     def take_prompts(self, number: int, *, steering: bool = False) -> tuple[Message, ...]:
         """Add this turn's waiting prompts to the conversation, each once, and return them.
 
@@ -514,11 +527,6 @@ class TurnRunner:
                 taken.append(message)
                 self._emit(MessageAdded(message, seq, number))
         return tuple(taken)
-
-    def _has_steering(self, number: int) -> bool:
-        """Was a prompt sent into this turn that it has not read yet?"""
-        waiting = self._history.waiting.values()
-        return any(prompt.turn == number and prompt.when == "next_step" for prompt in waiting)
 
     async def _run(self, turn: RunningTurn) -> None:
         outcome = await turn.run(
@@ -567,6 +575,7 @@ class TurnRunner:
             ending, error = Ending("failed", failed.message, failed.hint), failed
         finally:
             self._settle_result(turn.number, ending, error)
+            turn.release()
             self.is_busy = False
             self._start_next()
 
