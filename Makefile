@@ -4,13 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Three tests on two cores, since many of them wait for a program; a file's tests stay together,
-# and tests/conftest.py says which files come first.
+# Run three tests at a time on two cores, because many of them wait for a program. The tests of one
+# file stay together; tests/conftest.py says which files run first.
 PARALLEL := --numprocesses=$(shell echo $$((3 * $$(nproc 2>/dev/null || echo 2) / 2))) --dist=loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo test check format snapshots soak bench system node page clean
 
-help: ## show what can be made
+help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(READY) ## make .venv and install bridle with everything its tests need
@@ -22,7 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
 	@touch $(READY)
 
-system: ## install the system packages that tests need, where that is possible
+system: ## install the system packages that tests need, if possible
 	@PATH="$(BIN):$$PATH" scripts/system-packages ripgrep bubblewrap chromium tmux zsh fish
 
 node: ## install the npm packages that tests need into .cache/node and .cache/web
@@ -32,10 +32,10 @@ node: ## install the npm packages that tests need into .cache/node and .cache/we
 page: ## build the page (web/) into src/bridle/server/page
 	@scripts/build-page
 
-demo: setup ## a scripted model mends a failing test with the real tools; no key needed
+demo: setup ## a scripted model fixes a failing test with the real tools; no key needed
 	@$(BIN)/bridle demo
 
-# Where bytecode may not be kept, each of the processes would compile every test anew.
+# With PYTHONDONTWRITEBYTECODE set, each process would compile every test again.
 test: setup system node ## run all tests
 	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python scripts/run-tests $(PARALLEL)
 
@@ -48,15 +48,15 @@ check: setup format ## format, lint, types, layers, and then all tests
 format: setup
 	$(BIN)/ruff format --check .
 
-snapshots: setup ## keep the screens of the terminal as they look now (tests/tui/snapshots)
+snapshots: setup ## accept how the terminal's screens look now (tests/tui/snapshots)
 	@SNAPSHOTS=renew $(BIN)/python -m pytest tests/tui/test_snapshots.py
 	@git status --short -- tests/tui/snapshots
 
-soak: setup system node ## the long seeded runs, of which `make test` takes a tenth
+soak: setup system node ## run the long seeded tests; `make test` runs a tenth of each
 	@env -u PYTHONDONTWRITEBYTECODE BRIDLE_SOAK=1 $(BIN)/python scripts/run-tests $(PARALLEL) --timeout=3600
 
-bench: setup ## compare with peers on the same work, in one run
+bench: setup ## compare speed and memory with similar libraries
 	@$(BIN)/python -m bench
 
-clean: ## remove what was made
+clean: ## remove everything that these targets created
 	rm -rf $(VENV) .cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache bench/.envs dist
