@@ -1,4 +1,4 @@
-"""A provider of your own: anything that can stream events can carry a turn."""
+"""Write a provider: any object that streams a model's events."""
 
 import asyncio
 import tempfile
@@ -12,12 +12,12 @@ from bridle.usage import Usage
 
 
 class Shout:
-    """A very small model: it says your own words back, louder."""
+    """A tiny model that repeats the prompt in capital letters."""
 
     info = ProviderInfo("shout", "v1", context_window=8_000)
 
     async def stream(self, request: bridle.Request) -> AsyncGenerator[ModelEvent, None]:
-        """Deltas as they come, then exactly one `ResponseCompleted`."""
+        """Yield deltas as they arrive, then exactly one `ResponseCompleted`."""
         words = request.messages[-1].content.upper().split()
         for word in words:
             yield TextDelta(f"{word} ")
@@ -27,7 +27,7 @@ class Shout:
         yield ResponseCompleted("complete", Message("assistant", (Text(text),)), usage)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there are no resources to release."""
 
 
 async def main() -> None:

@@ -1,4 +1,4 @@
-"""A tool of your own: a typed function, and an engine that offers it to a model."""
+"""Write a tool: a typed function that an engine offers to a model."""
 
 import asyncio
 import tempfile
@@ -10,7 +10,7 @@ from bridle.testing import Scripted
 
 @dataclass
 class Shop:
-    """What your tools need: a database, a client, anything."""
+    """Whatever your tools need: a database, a client, or something else."""
 
     stock: dict[str, int]
 

@@ -1,4 +1,4 @@
-"""Models in a cloud: the vendor's own async client signs in, and bridle sends through it."""
+"""Use models in a cloud: bridle sends its requests through the vendor's own async client."""
 
 import asyncio
 import os
@@ -9,14 +9,14 @@ import bridle
 
 
 def bedrock() -> bridle.Provider:
-    """Amazon Bedrock: `pip install 'anthropic[bedrock]'`; credentials and region as for AWS."""
+    """Use Amazon Bedrock: `pip install 'anthropic[bedrock]'`. AWS credentials and region apply."""
     from anthropic import AsyncAnthropicBedrock
 
     return bridle.provider("anthropic/claude-sonnet-5-5", sdk=AsyncAnthropicBedrock())
 
 
 def vertex() -> bridle.Provider:
-    """Google Vertex: `pip install 'anthropic[vertex]'`; the token is optional."""
+    """Use Google Vertex: `pip install 'anthropic[vertex]'`. The token is optional."""
     from anthropic import AsyncAnthropicVertex
 
     token = os.environ.get("VERTEX_TOKEN")  # as `gcloud auth print-access-token` prints it
@@ -25,7 +25,7 @@ def vertex() -> bridle.Provider:
 
 
 def azure() -> bridle.Provider:
-    """Azure OpenAI: AZURE_OPENAI_ENDPOINT is the address, AZURE_OPENAI_API_KEY the key."""
+    """Use Azure OpenAI: set AZURE_OPENAI_ENDPOINT and AZURE_OPENAI_API_KEY."""
     from openai import AsyncAzureOpenAI
 
     return bridle.provider(

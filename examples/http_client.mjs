@@ -2,8 +2,9 @@
 //
 //   node http_client.mjs http://127.0.0.1:8420 [SESSION]      (Node 18 or newer)
 //
-// The token is read from BRIDLE_TOKEN; `bridle serve --show-token` prints yours. Without SESSION a
-// new one is begun. Questions are asked here; the first answer, from whomever, wins.
+// It reads the token from BRIDLE_TOKEN; `bridle serve --show-token` prints yours. Without SESSION,
+// it creates a new session. It asks you about approval requests; if several people answer, the
+// first answer wins.
 
 import { createInterface } from "node:readline/promises";
 import { randomUUID } from "node:crypto";
@@ -11,7 +12,7 @@ import { randomUUID } from "node:crypto";
 const [base = "http://127.0.0.1:8420", wanted] = process.argv.slice(2);
 const headers = { authorization: `Bearer ${process.env.BRIDLE_TOKEN ?? ""}` };
 
-/** One request; a problem becomes an error with its code. */
+/** Send a request. If the server returns a problem, throw it as an error with its code. */
 async function ask(method, path, body, more = {}) {
   const answer = await fetch(new URL(path, base), {
     method,
@@ -24,12 +25,12 @@ async function ask(method, path, body, more = {}) {
   return found;
 }
 
-/** Server-sent events: text in, as it comes; blocks {id, event, data} out. */
+/** Parse chunks of server-sent events into blocks {id, event, data}. */
 export async function* blocks(chunks) {
   let held = "";
   for await (const chunk of chunks) {
     held += chunk;
-    // A \r at the end may be the first half of \r\n, so it waits for what follows.
+    // A \r at the end may be the first half of \r\n, so wait for the next chunk.
     const whole = held.endsWith("\r") ? held.slice(0, -1) : held;
     const parts = whole.split(/\r\n\r\n|\n\n|\r\r/);
     held = parts.pop() + held.slice(whole.length);
@@ -45,9 +46,9 @@ export async function* blocks(chunks) {
   }
 }
 
-/** Every record after `seen` once, for ever: a broken stream is taken up by Last-Event-ID. */
+/** Yield each record after `seen` once, without end. If the stream breaks, resume it by Last-Event-ID. */
 async function* records(session, seen, tell) {
-  let settled = seen; // the newest record that would survive the server: where to come back to
+  let settled = seen; // the newest durable record, from which the stream can be resumed
   for (let broken = 0; ; broken += 1) {
     try {
       const answer = await fetch(new URL(`/api/sessions/${session}/stream`, base), {
@@ -81,7 +82,7 @@ const say = (text) => process.stdout.write(text);
 // What a model or a tool wrote must not steer the terminal.
 const plain = (text) => String(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "�");
 
-/** Put a question to the person; what somebody else has answered meanwhile is taken back. */
+/** Ask the person to approve a call. `gone` withdraws the request if somebody else has answered. */
 async function question(session, asked, gone) {
   const { call, shown, reason } = asked;
   say(`\n? ${plain(call.name)} ${plain(JSON.stringify(call.arguments))}\n  why: ${plain(reason)}\n`);
@@ -89,7 +90,7 @@ async function question(session, asked, gone) {
   try {
     line = await terminal.question("  allow? [y/N] ", { signal: gone });
   } catch {
-    return; // answered elsewhere: the stream says by whom
+    return; // answered elsewhere; the stream reports who answered
   }
   const allowed = /^y(es)?$/i.test(line.trim());
   const body = { allowed, shown, word: allowed ? "" : line.trim().replace(/^n(o)?$/i, "") };
@@ -98,9 +99,9 @@ async function question(session, asked, gone) {
   );
 }
 
-/** Show what happens in a session from now on; tell `ended` of each turn that is over. */
+/** Show what happens in a session from now on. Call `ended` for each turn that ends. */
 async function show(session, ended) {
-  const open = new Map(); // questions that are asked here, by what is shown
+  const open = new Map(); // the approval requests being asked here, by fingerprint
   const put = (asked) => {
     const gone = new AbortController();
     open.set(asked.shown, gone);
@@ -138,7 +139,7 @@ async function main() {
   });
   terminal.on("close", () => process.exit(0));
   for (;;) {
-    say("\n\n"); // readline clears the line that it asks on
+    say("\n\n"); // readline clears the line on which it asks
     const prompt = (await terminal.question("> ")).trim();
     if (!prompt) continue;
     try {

@@ -1,4 +1,4 @@
-"""An agent of your own: anything with execute, cancel and shutdown can carry a turn."""
+"""Write an agent: any object with `execute`, `cancel` and `shutdown` can run turns."""
 
 import asyncio
 import tempfile
@@ -11,7 +11,7 @@ from bridle.events import ApprovalAsked
 
 
 class Replacer:
-    """Replaces a word in a file: `FILE OLD NEW`. Our tools do the work, so the gate sees it."""
+    """Replace a word in a file: `FILE OLD NEW`. It uses bridle's tools, so the gate is asked."""
 
     async def execute(
         self, prompt: str, session: Any, *, on_text_chunk: Any = None, **_: Any
@@ -23,7 +23,7 @@ class Replacer:
         await session.call("read", {"path": path})
         await on_text_chunk("I will edit it.")
         done = await session.call("edit", {"path": path, "old": old, "new": new})
-        session.state = {"was": old}  # in the log: the next process finds it there
+        session.state = {"was": old}  # stored in the log, also for other processes
         return AgentResponse("Not edited." if done.is_error else "Edited.")
 
     async def cancel(self, session_id: str) -> None: ...
@@ -32,7 +32,7 @@ class Replacer:
 
 
 async def yes(asked: ApprovalAsked) -> bool:
-    """Who answers the gate's questions: here, always yes."""
+    """Approve every call; a real approver would ask a person."""
     print(f"asked about {asked.call.name} {asked.call.arguments['path']}")
     return True
 

@@ -1,4 +1,4 @@
-"""An engine of your own, served over HTTP: a client sends it a prompt and answers its question."""
+"""Serve your own engine over HTTP; a client sends a prompt and answers an approval request."""
 
 import asyncio
 import tempfile
@@ -23,7 +23,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as state:
         async with (
             bridle.build_engine(model, tools=[order], state=state, on_ask="wait") as engine,
-            open_server(engine) as server,  # `await bridle.server.serve(engine)` if it only serves
+            open_server(engine) as server,  # or only serve: `await bridle.server.serve(engine)`
             Client(server.url, server.token) as client,
         ):
             session = await client.session()

@@ -1,4 +1,4 @@
-"""What a turn does while it runs: as a stream of records, and as callbacks."""
+"""Watch a turn while it runs: with a stream of records, and with callbacks."""
 
 import asyncio
 import tempfile
@@ -14,7 +14,7 @@ def weather(city: str) -> str:
 
 
 async def with_a_stream(engine: bridle.Engine) -> None:
-    """Print the records of a session as they come: text, tool calls, results, the end."""
+    """Print text, tool calls and results as they arrive, until the turn ends."""
     session = await engine.session()
     turn = await session.send("Do I need an umbrella in Lyon?")
     async for record in session.subscribe():

@@ -1,4 +1,4 @@
-"""Spans of a session with a tracer provider of your own: here they are printed as a tree."""
+"""Send a session's spans to your own tracer provider; here they are printed as a tree."""
 
 import asyncio
 import tempfile
@@ -18,7 +18,7 @@ def weather(city: str) -> str:
 
 
 async def main() -> None:
-    spans = InMemorySpanExporter()  # an OTLP exporter sends them to your collector instead
+    spans = InMemorySpanExporter()  # use an OTLP exporter to send them to your collector
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(spans))
     ask = {"calls": [{"name": "weather", "arguments": {"city": "Lyon"}}]}
@@ -31,8 +31,8 @@ async def main() -> None:
 
 
 def show(spans: list[ReadableSpan], parent: int | None, before: str) -> None:
-    """A span, and below it those that lie in it."""
-    for span in sorted(spans, key=lambda one: one.start_time or 0):
+    """Print each span, and its children indented below it."""
+    for span in sorted(spans, key=lambda span: span.start_time or 0):
         if (span.parent.span_id if span.parent else None) == parent:
             print(f"{before}{span.name}: {(span.attributes or {})['bridle.status']!s}")
             show(spans, span.context.span_id, before + "  ")

@@ -1,4 +1,4 @@
-"""Say something to the assistant: python talk.py USER MESSAGE [MESSAGE …]"""
+"""Send messages to the assistant: python talk.py USER MESSAGE [MESSAGE …]"""
 
 import asyncio
 import sys

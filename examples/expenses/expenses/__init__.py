@@ -1,1 +1,1 @@
-"""An assistant for people's expenses."""
+"""A chat assistant that keeps expenses."""

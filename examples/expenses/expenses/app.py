@@ -1,4 +1,4 @@
-"""The assistant, put together: `bridle chat-server --app expenses.app:app` serves it."""
+"""The application. `bridle chat-server --app expenses.app:app` serves it."""
 
 from bridle.chat import ChatApp
 
@@ -8,5 +8,5 @@ from expenses.tools import toolbox
 
 
 def app(database: str = "expenses.db", provider: str | None = None) -> ChatApp:
-    """A database is a SQLite file or a PostgreSQL URL; a provider such as `anthropic/MODEL`."""
+    """Build it on a SQLite file or a PostgreSQL URL, with a model such as `anthropic/MODEL`."""
     return ChatApp(PROFILE, toolbox, database, tables=[Expense], provider=provider)

@@ -1,4 +1,4 @@
-"""What the assistant can do. A model reads the docstrings; whose money it is, it cannot say."""
+"""The assistant's tools. A model reads the docstrings; it cannot choose the user."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ def add_expense(call: Call, what: str, amount: float) -> dict[str, Any]:
     """Note an expense.
 
     Args:
-        what: what the money went for, in the person's own words
-        amount: how much it was, such as 12.50
+        what: what the money was spent on, in the person's own words
+        amount: the amount, such as 12.50
     """
     if not what.strip() or len(what) > 200:
         raise ToolFailed("invalid_input", "What was it for, in a few words?", field="what")
@@ -30,7 +30,7 @@ def add_expense(call: Call, what: str, amount: float) -> dict[str, Any]:
 
 @toolbox.tool(reads=True)
 def list_expenses(call: Call) -> dict[str, Any]:
-    """All expenses of the person, the oldest first, and what they come to."""
+    """List all expenses of the person, oldest first, and their total."""
     every = rows(call)
     total = money(sum(row.cents for row in every))
     return {"expenses": [told(row) for row in every], "total": total}
@@ -38,10 +38,10 @@ def list_expenses(call: Call) -> dict[str, Any]:
 
 @toolbox.tool(reads=True)
 def find_expenses(call: Call, what: str) -> dict[str, Any]:
-    """Find the expenses that are meant by some words, before one is dropped.
+    """Find the expenses that match a description. Use it before dropping one.
 
     Args:
-        what: how the person calls the expense
+        what: the person's words for the expense
     """
     every = rows(call)
     meant = matches(what, [row.what for row in every], nouns=("expense", "expenses"))
@@ -50,7 +50,7 @@ def find_expenses(call: Call, what: str) -> dict[str, Any]:
 
 @toolbox.tool(deletes=True)
 def drop_expense(call: Call, expense_id: int) -> dict[str, Any]:
-    """Drop an expense for good.
+    """Drop an expense permanently.
 
     Args:
         expense_id: the id of the expense, from the list

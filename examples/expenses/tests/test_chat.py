@@ -1,4 +1,4 @@
-"""Conversations with the assistant: real tools, a real database, and a model that talks badly."""
+"""Conversations with the assistant, with its real tools and a real database."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from expenses.app import app
 
 
 def talk(folder, *said, provider="responder"):
-    """What is answered to each (user, message), each user in one conversation."""
+    """Return the replies to (user, message) pairs; each user has one conversation."""
 
     async def story():
         replies, places = [], {}
