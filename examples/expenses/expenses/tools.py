@@ -25,15 +25,15 @@ def add_expense(call: Call, what: str, amount: float) -> dict[str, Any]:
     row = Expense(what=what.strip(), cents=round(amount * 100))
     call.session.add(row)
     call.session.flush()
-    return told(row)
+    return to_dict(row)
 
 
 @toolbox.tool(reads=True)
 def list_expenses(call: Call) -> dict[str, Any]:
     """List all expenses of the person, oldest first, and their total."""
-    every = rows(call)
-    total = money(sum(row.cents for row in every))
-    return {"expenses": [told(row) for row in every], "total": total}
+    expenses = rows(call)
+    total = money(sum(row.cents for row in expenses))
+    return {"expenses": [to_dict(row) for row in expenses], "total": total}
 
 
 @toolbox.tool(reads=True)
@@ -43,9 +43,9 @@ def find_expenses(call: Call, what: str) -> dict[str, Any]:
     Args:
         what: the person's words for the expense
     """
-    every = rows(call)
-    meant = matches(what, [row.what for row in every], nouns=("expense", "expenses"))
-    return {"looked_for": what, "expenses": [told(every[place]) for place in meant]}
+    expenses = rows(call)
+    found = matches(what, [row.what for row in expenses], nouns=("expense", "expenses"))
+    return {"looked_for": what, "expenses": [to_dict(expenses[index]) for index in found]}
 
 
 @toolbox.tool(deletes=True)
@@ -59,14 +59,14 @@ def drop_expense(call: Call, expense_id: int) -> dict[str, Any]:
     if row is None:
         raise ToolFailed("not_found", "There is no such expense.")
     call.session.delete(row)
-    return told(row)
+    return to_dict(row)
 
 
 def rows(call: Call) -> list[Expense]:
     return list(call.session.exec(select(Expense).order_by(col(Expense.id))))
 
 
-def told(row: Expense) -> dict[str, Any]:
+def to_dict(row: Expense) -> dict[str, Any]:
     return {"id": row.id, "what": row.what, "amount": money(row.cents)}
 
 
