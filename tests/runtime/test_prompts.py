@@ -58,7 +58,7 @@ def test_it_speaks_of_everything_that_a_coding_assistant_has_to_know():
         "Asking the person",
         "Git",
         "When something fails",
-        "Whose words count",
+        "Whose instructions to follow",
         "Facts",
     ]
 

@@ -38,8 +38,9 @@ _SECTIONS: tuple[tuple[str, str], ...] = (  # a section, and the tool that it ne
 )
 _OPENING = (
     "# The project's instructions\n\n"
-    "What follows is from files of the project, which the person trusts. Follow it in your work "
-    "here. What the person says comes before it, and it changes nothing of what is permitted."
+    "The following text is from files of the project, which the person trusts. Follow it in your "
+    "work here. What the person says takes precedence, and this text cannot change what is "
+    "permitted."
 )
 _BRANCH = re.compile(r"ref: refs/heads/([\w./-]{1,100})")
 _POINTER = re.compile(r"gitdir: ([^\0\n]{1,4096})")

@@ -34,41 +34,41 @@ class RunTask(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of `run_task`."""
 
     prompt: Annotated[
-        str, Meta(max_length=400_000, description="What to do. Empty: go on with `session`.")
+        str, Meta(max_length=400_000, description="What to do. Empty: continue `session`.")
     ] = ""
     session: Annotated[
         str, Meta(max_length=100, description="A session to continue. Empty: a new one.")
     ] = ""
     mode: Annotated[
         Literal["plan", "ask", "edits"] | None,
-        Meta(description="What may run without asking; never wider than the server's own."),
+        Meta(description="What may run without approval; at most the server's own mode."),
     ] = None
     wait_seconds: Annotated[
-        Seconds, Meta(description="How long a question waits for an answer; then it is parked.")
+        Seconds, Meta(description="How long to wait for an approval; then the task is parked.")
     ] = 0.0
-    max_steps: Annotated[Steps | None, Meta(description="Model requests.")] = None
-    max_seconds: Annotated[Amount | None, Meta(description="Time.")] = None
-    max_tokens: Annotated[Steps | None, Meta(description="Tokens, all told.")] = None
-    max_cost: Annotated[Amount | None, Meta(description="Dollars.")] = None
+    max_steps: Annotated[Steps | None, Meta(description="Limit of model requests.")] = None
+    max_seconds: Annotated[Amount | None, Meta(description="Limit of seconds.")] = None
+    max_tokens: Annotated[Steps | None, Meta(description="Limit of tokens.")] = None
+    max_cost: Annotated[Amount | None, Meta(description="Limit of dollars.")] = None
 
 
 class ListSessions(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of `list_sessions`."""
 
-    limit: Annotated[Count, Meta(description="How many, the newest first.")] = 20
+    limit: Annotated[Count, Meta(description="How many to list, newest first.")] = 20
 
 
 class ShowSession(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of `show_session`."""
 
     session: SessionId
-    last: Annotated[Count, Meta(description="How many messages, the last ones.")] = 10
+    last: Annotated[Count, Meta(description="How many of the last messages.")] = 10
 
 
 class ListApprovals(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of `list_approvals`."""
 
-    session: Annotated[str, Meta(max_length=100, description="Of that session alone.")] = ""
+    session: Annotated[str, Meta(max_length=100, description="Only this session. Empty: all.")] = ""
 
 
 class AnswerApproval(Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,7 +81,10 @@ class AnswerApproval(Struct, frozen=True, forbid_unknown_fields=True):
     ]
     allowed: bool
     word: Annotated[
-        str, Meta(max_length=20_000, description="A word to the model, or the answer it asked for.")
+        str,
+        Meta(
+            max_length=20_000, description="A message for the model, or the answer to its question."
+        ),
     ] = ""
 
 
