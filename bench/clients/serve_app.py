@@ -35,7 +35,6 @@ from bridle.server.tokens import Tokens
 from bridle.service.engine_pool import EnginePool, EngineSpec
 from bridle.service.local_service import LocalService
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reader import SessionFolder
 from bridle.workspace.workspace import Workspace
 
 SENTENCE = "The function returns the value when the index is out of range."
@@ -66,9 +65,7 @@ def room_of(state: Path, workspace: Path) -> Room:
         place = Workspace(wanted.workspace)
         return Engine(EngineConfig(Endless(), {}, store, place, on_ask="wait", face="server"))
 
-    sessions = LocalService(
-        SessionFolder(state), EnginePool(opening), (str(workspace),), rest=600.0
-    )
+    sessions = LocalService(state, EnginePool(opening), (str(workspace),), idle=600.0)
     door = Door(Tokens(state / "server"))
     limits = Limits(rate=0, sessions=4_000)
     return Room(sessions, Streams(sessions, most=limits.streams, each=limits.streams), door, limits)

@@ -16,7 +16,7 @@ def kinds(events):
 
 
 def logged(there, session, kind):
-    found = there.room.sessions.folder.read(session)
+    found = there.room.sessions.catalog.read(session)
     return [one.event for one in found if isinstance(one.event, kind)]
 
 

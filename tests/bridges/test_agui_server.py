@@ -41,7 +41,7 @@ async def ran(there: Running, **more):
 
 
 def logged(there, session, kind):
-    found = there.room.sessions.folder.read(session)
+    found = there.room.sessions.catalog.read(session)
     return [one.event for one in found if isinstance(one.event, kind)]
 
 

@@ -4,8 +4,9 @@ import pytest
 
 from bridle.providers.reply_reader import unknown_event
 from bridle.providers.scripted import Scripted
-from bridle.runtime.recorded_mode import record_mode, recorded_mode
+from bridle.runtime.recorded_mode import record_mode
 from bridle.stores.jsonl import JsonlStore
+from bridle.stores.recorded_mode import recorded_mode
 from rig import make_engine, run
 
 

@@ -14,7 +14,6 @@ from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.service.engine_pool import EnginePool
 from bridle.service.local_service import LocalService
-from bridle.stores.reader import SessionFolder
 from rig import free_port
 
 NOTE = {"calls": [{"name": "write_note", "arguments": {"text": "milk"}}]}
@@ -47,7 +46,7 @@ class Place:
         """The server, running."""
         tools = (write_note, *tools)
         engines = EnginePool(opening(self.replies, *tools, folder=self.folder, face="server"))
-        sessions = LocalService(SessionFolder(self.folder), engines, (str(self.workspace),))
+        sessions = LocalService(self.folder, engines, (str(self.workspace),))
         room = Room(sessions, Streams(sessions), self.door, LIMITS)
         listening = bound_unix(self.socket) if self.socket else bound("127.0.0.1", self.port)
         names = Names(None) if self.socket else Names(self.port, "127.0.0.1")

@@ -5,10 +5,11 @@ import json
 import re
 from contextlib import asynccontextmanager
 
-from bridle.client.feed import Feed
-from bridle.client.link import Link
+from bridle.client.connection import Connection
+from bridle.client.stream_feed import StreamFeed
 from bridle.events import PromptReceived, TextDelta, TurnEnded
 from bridle.protocols.codec import encode_data, to_record
+from bridle.protocols.session_values import SessionInfo
 
 ID = "20260101-000000-abcdef"
 
@@ -61,14 +62,14 @@ async def followed(play, tell=None):
     """A feed of a server that plays this, and the stage."""
     stage = Stage(play)
     server = await asyncio.start_server(stage.serve, "127.0.0.1", 0)
-    link = Link(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", "token")
-    feed = Feed(link, ID, tell)
+    connection = Connection(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", "token")
+    feed = StreamFeed(connection, SessionInfo(id=ID), tell)
     feed.start()
     try:
         yield feed, stage
     finally:
         await feed.close()
-        await link.close()
+        await connection.close()
         server.close()
         await server.wait_closed()
 

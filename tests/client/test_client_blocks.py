@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.client.blocks import Block, Blocks
+from bridle.client.sse import Block, Blocks
 from bridle.errors import BadStream
 
 WORDS = st.text(st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"]), max_size=8)

@@ -5,14 +5,14 @@ import random
 import pytest
 from stream_rig import first, followed, frames, line, read, story
 
-from bridle.client import feed as feed_module
+from bridle.client import stream_feed as feed_module
 from bridle.events import PromptReceived, TextDelta, TraceEvent, TurnEnded
 from rig import run, seeds
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(feed_module, "WAITS", (0.0,))
+    monkeypatch.setattr(feed_module, "DELAYS", (0.0,))
 
 
 @pytest.mark.parametrize("seed", seeds(100))
@@ -31,7 +31,7 @@ def test_a_stream_cut_at_any_byte_is_whole_in_the_end(seed):
             found = await first(feed, len(lines))
             assert found == read(lines)
             assert (feed.seq, feed.history.turn) == (len(lines), 1)
-            assert feed.endings.results[1].reason == "done"
+            assert feed.turns.results[1].reason == "done"
             assert stage.asked == sorted(stage.asked)
 
     run(work())
@@ -68,7 +68,7 @@ def test_what_the_server_lost_is_unlearned_and_told_anew():
             assert found[:4] == read(before)
             assert found[4].event == TraceEvent("resync", {"after": 2})
             assert found[5:] == read(after)[2:]
-            assert feed.endings.results[1].reason == "interrupted"
+            assert feed.turns.results[1].reason == "interrupted"
 
     run(work())
     assert any("lost" in text for text in told)

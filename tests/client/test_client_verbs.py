@@ -72,9 +72,9 @@ def test_the_first_answer_wins_and_the_second_is_told_whose_it_was(tmp_path):
             turn = await session.send("note it")
             [question] = await asked(session)
             async with here.client(token) as other:
-                [waiting] = await other.pending()
+                [waiting] = (await other.pending()).approvals
                 assert (waiting.call_id, waiting.shown) == (question.call.id, question.shown)
-                hers = await other.watch(session.id)
+                hers = await other.open(session.id)
                 no = Answer(False, word="not now")
                 await hers.answer(question.call.id, no, shown=question.shown, by="x")
             with pytest.raises(errors.UnknownApproval) as late:
@@ -93,7 +93,7 @@ def test_problems_are_our_own_errors_again(tmp_path):
             for kind, doing in (
                 (errors.EmptyPrompt, session.send(" ")),
                 (errors.UnknownSession, client.session("20260101-000000-abcdef")),
-                (errors.SessionError, client.watch("../../etc")),
+                (errors.SessionError, client.open("../../etc")),
                 (errors.UnknownApproval, session.answer("c1", True, shown="x", by="x")),
                 (errors.SessionError, session.resume()),
                 (errors.SessionError, session.rewind(999)),
@@ -105,7 +105,7 @@ def test_problems_are_our_own_errors_again(tmp_path):
                 assert found.value.message
             async with here.client("wrong-token-wrong-token") as stranger:
                 with pytest.raises(errors.ConfigError) as unknown:
-                    await stranger.sessions()
+                    await stranger.list()
                 assert unknown.value.status == 401
 
     run(work())
@@ -118,7 +118,7 @@ def test_where_nobody_listens_is_said_with_what_to_do(tmp_path):
             pass
         async with here.client() as client:
             with pytest.raises(errors.Unreachable) as found:
-                await client.sessions()
+                await client.list()
         said = f"the server at {here.url} cannot be reached: nobody listens there"
         assert (found.value.message, found.value.retryable) == (said, True)
         assert "bridle serve" in found.value.hint
@@ -145,12 +145,12 @@ def test_names_tags_modes_forks_and_the_way_back(tmp_path):
             assert list(session.history.transcript) == messages
             copy = await client.session((await session.fork(place_)).id)
             assert [one.content for one in copy.history.transcript] == ["first", "One."]
-            listed = (await client.sessions()).sessions
+            listed = (await client.list()).sessions
             assert {one.id for one in listed} == {session.id, copy.id}
-            assert {hit.session_id for hit in await client.search("second")} == {session.id}
+            assert {hit.session_id for hit in (await client.search("second")).hits} == {session.id}
             await client.delete(copy.id)
             with pytest.raises(errors.UnknownSession):
-                await client.look(copy.id)
+                await client.detail(copy.id)
 
     run(work())
 

@@ -14,7 +14,6 @@ from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.service.engine_pool import EnginePool
 from bridle.service.local_service import LocalService
-from bridle.stores.reader import SessionFolder
 
 
 def note(text: str) -> str:
@@ -50,7 +49,7 @@ async def main(state, work, replies):
             face="server",
         )
 
-    sessions = LocalService(SessionFolder(state), EnginePool(opening), (work,))
+    sessions = LocalService(state, EnginePool(opening), (work,))
     await sessions.start()
     say("begun")
     while line := await asyncio.to_thread(sys.stdin.readline):

@@ -22,7 +22,6 @@ from bridle.server.tokens import Tokens
 from bridle.service.engine_pool import EnginePool
 from bridle.service.local_service import LocalService
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reader import SessionFolder
 from bridle.tools.function import as_tool
 from bridle.workspace.workspace import Workspace
 
@@ -154,7 +153,7 @@ def room_of(tmp_path, replies, tools, limits, parts):
     replies = replies if callable(replies) else list(replies)
     offer = parts.pop("offer", None)
     engines = EnginePool(opening(replies, *tools, folder=folder, face="server", **parts))
-    sessions = LocalService(SessionFolder(folder), engines, (str(workspace),), offer=offer)
+    sessions = LocalService(folder, engines, (str(workspace),), choices=offer)
     streams = Streams(sessions, most=limits.streams)
     return Room(sessions, streams, Door(Tokens(tmp_path / "server")), limits)
 

@@ -13,7 +13,6 @@ from bridle.providers.scripted import Scripted
 from bridle.service.engine_pool import EnginePool
 from bridle.service.local_service import LocalService
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reader import SessionFolder
 from bridle.tools.function import as_tool
 from bridle.workspace.workspace import Workspace
 from rig import until
@@ -72,9 +71,9 @@ async def serving(place, replies, *tools, rest=60.0, wait=3.0, workspaces=None, 
     work.mkdir(exist_ok=True)
     engines = EnginePool(opening(state, replies, *tools, **more))
     folders = (str(work),) if workspaces is None else workspaces
-    sessions = LocalService(SessionFolder(state), engines, folders, rest=rest, wait=wait)
+    sessions = LocalService(state, engines, folders, idle=rest, timeout=wait)
     await sessions.start()
-    await sessions.recovered()
+    await sessions.wait_for_recovery()
     try:
         yield sessions
     finally:

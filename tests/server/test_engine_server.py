@@ -57,7 +57,7 @@ def test_a_session_of_the_program_is_seen_over_http_and_the_engine_outlives_the_
                 bridle.server.open_server(engine) as server,
                 Client(server.url, server.token) as client,
             ):
-                theirs = await client.watch(mine.id)
+                theirs = await client.open(mine.id)
                 second = await theirs.wait(await theirs.send("second"))
                 models = await client.models()
             third = await engine.run("third", session=mine)
@@ -65,7 +65,7 @@ def test_a_session_of_the_program_is_seen_over_http_and_the_engine_outlives_the_
 
     second, third, models = run(story())
     assert (second.text, third.text) == ("Two.", "Three.")
-    assert [one.name for one in models] == ["scripted/scripted"]
+    assert [one.name for one in models.choices] == ["scripted/scripted"]
 
 
 @pytest.mark.parametrize(

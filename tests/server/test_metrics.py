@@ -57,7 +57,7 @@ def test_what_the_server_does_is_counted_and_stays_counted(tmp_path):
             assert first["bridle_tokens_total/written"] == 500
             assert first["bridle_cost_dollars_total"] > 0
             assert first["bridle_records_told_total"] > 0
-            await running.room.sessions._holding.let_go(session_id)
+            await running.room.sessions._sessions.close_one(session_id)
             await running.post(f"{path}/chat", {"prompt": "two"})
             stream = running.events(f"{path}/stream")
             async for event in stream:

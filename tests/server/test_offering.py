@@ -94,7 +94,7 @@ def test_a_session_goes_on_with_no_agent_that_the_server_does_not_offer(tmp_path
         log.write_bytes(log.read_bytes().replace(b'"scripted/scripted"', b'"acp:/bin/sh -c id"'))
         engines = EnginePool(opening(str(tmp_path / "state"), ["two"]))
         folder, work = SessionFolder(tmp_path / "state"), str(tmp_path / "work")
-        sessions = LocalService(folder, engines, (work,), offer=OFFER)
+        sessions = LocalService(folder.folder, engines, (work,), choices=OFFER)
         with pytest.raises(ForbiddenChoice, match="none that this server was started with"):
             await sessions.send(name, PromptRequest("go"), "ann")
         await sessions.stop(5.0)
@@ -199,7 +199,7 @@ def test_a_mode_that_was_acknowledged_is_on_disk_whatever_comes_after(tmp_path, 
             await sessions.change(name, SessionUpdate(mode=mode), "me")
             modes = [
                 one.event.mode
-                for one in sessions.folder.read(name)  # as a kill would leave it now
+                for one in sessions.catalog.read(name)  # as a kill would leave it now
                 if isinstance(one.event, ModeChanged)
             ]
             assert modes == ["auto", mode]
@@ -229,9 +229,9 @@ def test_what_one_server_has_accepted_another_with_other_rules_leaves_alone(tmp_
             parts = {"face": face, "made": made_}
             engines = EnginePool(opening(str(tmp_path / "state"), ["more"], hold, **parts))
             hold.free.set()
-            other = LocalService(folder, engines, place, offer=AllowedChoices(face=face))
+            other = LocalService(folder.folder, engines, place, choices=AllowedChoices(face=face))
             await other.start()
-            await other.recovered()
+            await other.wait_for_recovery()
             assert (len(made_) > 0, face) == (bool(count), face)
             await other.stop(5.0)
             assert (mark.exists(), face) == (not count, face)

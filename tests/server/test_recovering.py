@@ -56,7 +56,7 @@ async def doomed(place, *replies):
 
 
 def told(sessions, name, *kinds):
-    return [one.event for one in sessions.folder.read(name) if isinstance(one.event, kinds)]
+    return [one.event for one in sessions.catalog.read(name) if isinstance(one.event, kinds)]
 
 
 def test_a_turn_that_was_cut_off_is_ended_and_the_prompts_behind_it_go_on(tmp_path):
@@ -93,7 +93,7 @@ def test_a_question_outlives_the_server_and_its_turn_goes_on_with_the_answer(tmp
             await seen(look, bool)
         async with serving(tmp_path, ["thank you"]) as sessions:
             (question,) = (await sessions.pending()).approvals
-            view = await sessions.view(name)
+            view = await sessions.info(name)
             assert (view.state, view.waiting, view.holder) == ("waiting", 1, "here")
             assert len(told(sessions, name, TurnParked)) == 1
             busy = await refused(sessions.send(name, PromptRequest("more"), "ann"), SessionBusy)
@@ -127,7 +127,7 @@ def test_stopping_parks_what_waits_for_a_person_and_interrupts_the_rest(tmp_path
             await sessions.stop(5)
             assert told(sessions, waits, TurnEnded) == []
             assert len(told(sessions, waits, TurnParked)) == 1
-            assert (await sessions.view(waits)).state == "waiting"
+            assert (await sessions.info(waits)).state == "waiting"
         async with serving(tmp_path, ["done"]) as sessions:
             (question,) = (await sessions.pending()).approvals
             await sessions.answer(waits, question.call_id, yes(question), "ann")
@@ -146,7 +146,7 @@ def test_a_session_that_another_program_left_is_not_touched_until_somebody_asks(
         before = log.read_bytes()
         async with serving(tmp_path, ["two"]) as sessions:
             assert log.read_bytes() == before
-            view = await sessions.view(name)
+            view = await sessions.info(name)
             assert (view.state, view.reason, view.holder) == ("failed", "interrupted", "")
             view = await sessions.resume(name, ResumeOptions(), "ann")
             assert (view.state, view.reason, view.holder) == ("failed", "interrupted", "here")

@@ -27,7 +27,7 @@ async def questioned(sessions, **wanted):
 
 
 def results(sessions, name):
-    found = [one.event for one in sessions.folder.read(name)]
+    found = [one.event for one in sessions.catalog.read(name)]
     return [one.output.text for one in found if isinstance(one, ToolResultEvent)]
 
 
@@ -40,7 +40,7 @@ def test_the_first_answer_wins_and_the_second_is_told_who_won(tmp_path):
             assert (view.session_id, view.call_id, view.shown) == (name, "call_1", question.shown)
             assert (view.session_title, view.posted, view.parent) == ("a question", False, "")
             assert view.asked["call"]["arguments"] == {"text": "one"}
-            assert (await sessions.view(name)).state == "waiting"
+            assert (await sessions.info(name)).state == "waiting"
             both = await asyncio.gather(
                 sessions.answer(name, "call_1", yes(question, word="go on"), "ann"),
                 sessions.answer(name, "call_1", yes(question, word="go on"), "bob"),
@@ -79,7 +79,7 @@ def test_an_answer_to_something_else_or_to_nothing_is_refused(tmp_path):
             changed = await refused(sessions.answer(name, "call_1", other, "ann"), ApprovalChanged)
             assert (changed.status_code, changed.code) == (409, "approval_changed")
             await refused(sessions.answer(name, "call_9", other, "ann"), UnknownApproval)
-            assert (await sessions.view(name)).waiting == 1  # it still waits
+            assert (await sessions.info(name)).waiting == 1  # it still waits
             await sessions.answer(name, "call_1", yes(question), "ann")
             assert await ended(sessions, name) == "done"
 
@@ -106,7 +106,7 @@ def test_a_question_of_a_turn_that_is_over_cannot_be_answered(tmp_path):
             name, question = await questioned(sessions)
             await sessions.interrupt(name, "ann")
             await refused(sessions.answer(name, "call_1", yes(question), "ann"), ApprovalExpired)
-            assert (await sessions.view(name)).reason == "interrupted"
+            assert (await sessions.info(name)).reason == "interrupted"
 
     run(story())
 
@@ -118,7 +118,7 @@ def test_a_parked_question_expires_while_nobody_looks(tmp_path, monkeypatch):
         async with serving(tmp_path, [ASKS, "done"], ask_seconds=600.0) as sessions:
             name, question = await questioned(sessions)
         async with serving(tmp_path, ["done"]) as sessions:
-            assert (await sessions.view(name)).state == "waiting"
+            assert (await sessions.info(name)).state == "waiting"
         async with serving(tmp_path, ["done"], rest=0.2) as sessions:
             monkeypatch.setattr(time, "time", lambda: clock() + 601)
             late = sessions.answer(name, "call_1", yes(question), "ann")
@@ -161,7 +161,7 @@ def test_a_question_of_a_task_is_among_those_that_wait_with_whose_it_is(tmp_path
             (question,) = found.approvals
             child = question.session_id
             assert (question.parent, question.session_title) == (name, "a task")
-            view = await sessions.view(child)
+            view = await sessions.info(child)
             assert (view.parent, view.state, view.holder) == (name, "waiting", "here")
             assert (await sessions.detail(name)).children == (child,)
             told = ApprovalAnswer(True, question.shown)
@@ -181,7 +181,7 @@ def test_a_rule_that_allows_nothing_is_no_answer(tmp_path, rule):
 
             bad = yes(question, scope="rule", rule=rule)
             await refused(sessions.answer(name, "call_1", bad, "ann"), SessionError)
-            assert (await sessions.view(name)).waiting == 1
+            assert (await sessions.info(name)).waiting == 1
             await sessions.interrupt(name, "ann")
 
     run(story())

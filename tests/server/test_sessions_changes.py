@@ -40,12 +40,11 @@ from bridle.runtime import build_engine
 from bridle.service.engine_pool import EnginePool
 from bridle.service.local_service import LocalService
 from bridle.service.search import fuzzy
-from bridle.stores.reader import SessionFolder
 from rig import run
 
 
 def told(sessions, name, kind):
-    return [one.event for one in sessions.folder.read(name) if isinstance(one.event, kind)]
+    return [one.event for one in sessions.catalog.read(name) if isinstance(one.event, kind)]
 
 
 async def said(sessions, name):
@@ -107,7 +106,7 @@ def test_nothing_is_changed_under_a_turn_that_runs(tmp_path):
             ):
                 await refused(work, SessionBusy)
             await sessions.change(name, SessionUpdate(title="meanwhile", mode="plan"), "ann")
-            assert (await sessions.view(name)).mode == "plan"
+            assert (await sessions.info(name)).mode == "plan"
             await sessions.interrupt(name, "ann")
             assert await ended(sessions, name) == "interrupted"
             await sessions.interrupt(name, "ann")  # nothing to end is no error
@@ -125,7 +124,7 @@ def test_a_deleted_session_is_gone_for_everybody(tmp_path):
             name = await made(sessions)
             await spoken(sessions, name)
             await sessions.delete(name, "ann")
-            await refused(sessions.view(name), UnknownSession)
+            await refused(sessions.info(name), UnknownSession)
             assert (await sessions.list()).sessions == ()
             assert (name, "deleted") in told_of
             assert not (tmp_path / "state" / "sessions" / name).exists()
@@ -188,7 +187,7 @@ def built(place, models):
         )
 
     (place / "work").mkdir(exist_ok=True)
-    return LocalService(SessionFolder(place / "state"), EnginePool(opening), (str(place / "work"),))
+    return LocalService(place / "state", EnginePool(opening), (str(place / "work"),))
 
 
 def wrote(path, content):
@@ -243,18 +242,18 @@ def test_another_model_carries_the_session_from_then_on(tmp_path):
         assert changed.model == "scripted/other"
         await spoken(sessions, name)
         await refused(sessions.change(name, SessionUpdate(model="none"), "ann"), ConfigError)
-        assert (await sessions.view(name)).model == "scripted/other"
+        assert (await sessions.info(name)).model == "scripted/other"
         await sessions.stop(5)
         sessions = built(tmp_path, models | {"other": ["three"]})  # it is the same after a restart
         await sessions.start()
         await spoken(sessions, name)
         assert await said(sessions, name) == ["go", "one", "go", "two", "go", "three"]
-        assert (await sessions.view(name)).model == "scripted/other"
+        assert (await sessions.info(name)).model == "scripted/other"
         await sessions.stop(5)
         sessions = built(tmp_path, {"usual": ["back"]})  # ... and where it cannot be, as usual
         await sessions.start()
         await spoken(sessions, name)
-        assert (await sessions.view(name)).model == "scripted/usual"
+        assert (await sessions.info(name)).model == "scripted/usual"
         warned = [one for one in told(sessions, name, TraceEvent) if one.kind == "model_replaced"]
         words = "scripted/other, which carried the session, cannot be had: there is no model other"
         assert [one.detail for one in warned] == [{"model": "scripted/usual", "message": words}]
@@ -286,7 +285,7 @@ def test_a_session_stays_in_its_folder_while_that_is_there(tmp_path):
             assert [one.id for one in listed.sessions] == [second.id]
         (tmp_path / "work").rename(tmp_path / "elsewhere")
         sessions = LocalService(
-            SessionFolder(str(tmp_path / "state")),
+            tmp_path / "state",
             EnginePool(opening(str(tmp_path / "state"), ["two"])),
             folders,
         )
@@ -308,7 +307,7 @@ def test_resuming_a_session_in_its_own_folder_keeps_its_model(tmp_path):
         sessions = built(tmp_path, models)
         await sessions.start()
         name = (await sessions.create(NewSession(model="other"), "ann")).id
-        own = ResumeOptions((await sessions.view(name)).workspace)
+        own = ResumeOptions((await sessions.info(name)).workspace)
         assert (await sessions.resume(name, own, "ann")).model == "scripted/other"
         await spoken(sessions, name)
         await sessions.stop(5)

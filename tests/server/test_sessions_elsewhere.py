@@ -51,7 +51,7 @@ async def held(place, sessions, name, replies, deaf=""):
     process = await asyncio.create_subprocess_exec(sys.executable, *words, stdin=pipe, stdout=pipe)
     try:
         assert await process.stdout.readline() == b"held\n"
-        yield Other(process, sessions.folder, name)
+        yield Other(process, sessions.catalog, name)
     finally:
         process.stdin.close()
         await process.wait()
@@ -72,13 +72,13 @@ def test_prompts_answers_and_interrupts_reach_who_holds_the_session(tmp_path):
             serving(tmp_path, []) as sessions,
             held(tmp_path, sessions, name, [ASKS, "done", ASKS, "never"]) as other,
         ):
-            view = await sessions.view(name)
+            view = await sessions.info(name)
             assert view.holder.startswith(f"process {other.process.pid} (holder_program.py")
             assert await sessions.send(name, PromptRequest("go"), "ann", "key") == PromptAccepted(
                 name, 2
             )
             question = await other.until(ApprovalAsked)
-            assert (await sessions.view(name)).state == "waiting"
+            assert (await sessions.info(name)).state == "waiting"
             assert await sessions.send(name, PromptRequest("go"), "ann", "key") == PromptAccepted(
                 name, 2
             )
@@ -101,7 +101,7 @@ def test_prompts_answers_and_interrupts_reach_who_holds_the_session(tmp_path):
 
 
 def _prompts(sessions, name):
-    found = (one.event for one in sessions.folder.read(name))
+    found = (one.event for one in sessions.catalog.read(name))
     return [one for one in found if isinstance(one, PromptReceived)]
 
 
@@ -117,7 +117,7 @@ def test_what_cannot_be_handed_on_says_who_holds_the_session(tmp_path):
                 locked = await refused(work, SessionLocked)
                 assert str(other.process.pid) in locked.message or "another" in locked.message
             copy = await sessions.fork(name, ForkRequest(), "ann")  # a copy needs nobody's leave
-            assert (await sessions.view(copy.id)).turn == 1
+            assert (await sessions.info(copy.id)).turn == 1
 
     run(story())
 
@@ -175,7 +175,7 @@ def test_a_session_at_rest_is_let_go_so_that_another_process_can_take_it(tmp_pat
                 return told.count((name, "closed"))
 
             assert await seen(closings, bool) == 1
-            view = await sessions.view(name)
+            view = await sessions.info(name)
             assert (view.state, view.holder) == ("done", "")
             async with held(tmp_path, sessions, name, ["from there"]) as other:
                 await other.tell("hello?")
@@ -184,7 +184,7 @@ def test_a_session_at_rest_is_let_go_so_that_another_process_can_take_it(tmp_pat
             assert accepted.turn == 3
             question, _ = await asked(sessions, name)  # one who waits for an answer does not rest
             for _ in range(5):
-                await sessions._holding.sweep()
+                await sessions._sessions.sweep()
             assert sessions.get_open(name) is not None
             await sessions.answer(name, "call_1", yes(question), "ann")
             assert await seen(closings, lambda count: count > 1) == 2
@@ -199,10 +199,10 @@ def test_what_another_process_does_is_noticed(tmp_path):
             told = asyncio.Queue()
             sessions.on_changed(lambda *what: told.put_nowait(what))
             async with held(tmp_path, sessions, name, ["from there"]) as other:
-                await sessions._noticing.look()
+                await sessions._changes.look()
                 await other.tell("hello?")
                 await other.until(TurnEnded, 2)
-                await sessions._noticing.look()
+                await sessions._changes.look()
                 assert (await told.get()) == (name, "changed")
             await sessions.delete(name, "ann")
             while await told.get() != (name, "deleted"):

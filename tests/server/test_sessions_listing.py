@@ -88,12 +88,12 @@ def test_thousands_of_sessions_are_listed_without_holding_up_the_others(tmp_path
             assert turns > 10  # the loop was free all the while
             page = await listing
             assert len(page.sessions) == 50
-            assert len(sessions._listing._views) == 51  # only those that are shown were read
+            assert len(sessions._list._from_logs) == 51  # only those that are shown were read
             began = time.process_time()
             again = await sessions.list(limit=50)
             assert again == page
             assert time.process_time() - began < 5  # a broken cache would read 5,000 logs
-            assert len(sessions._listing._views) == 51
+            assert len(sessions._list._from_logs) == 51
             assert (await sessions.pending()).approvals == ()
 
     run(story())
@@ -104,14 +104,14 @@ def test_a_line_is_what_the_session_is_at_this_moment(tmp_path):
         async with serving(tmp_path, ["hello", ASKS, "done"]) as sessions:
             name = await made(sessions)
             await spoken(sessions, name, "first words")
-            assert (await sessions.view(name)).state == "done"
+            assert (await sessions.info(name)).state == "done"
             await sessions.change(
                 name, SessionUpdate(title="  another\n title ", tags=("a", "b")), "ann"
             )
             view = (await sessions.list()).sessions[0]
             assert (view.title, view.tags, view.turn) == ("another title", ("a", "b"), 1)
             assert (view.model, view.agent, view.mode) == ("scripted/scripted", "loop", "ask")
-            assert view == await sessions.view(name)
+            assert view == await sessions.info(name)
             assert [one.id for one in (await sessions.list(query="ANOTHER")).sessions] == [name]
             await sessions.send(name, PromptRequest("go"), "ann")
             await asked(sessions, name)
@@ -135,7 +135,7 @@ def test_a_log_that_cannot_be_read_is_listed_all_the_same(tmp_path):
 
     async def story():
         async with serving(tmp_path, [], workspaces=()) as sessions:
-            sessions._ground.workspaces = None  # a private server shows what is in any folder
+            sessions._scope.workspaces = None  # a private server shows what is in any folder
             assert len((await sessions.list()).sessions) == 2
 
     run(story())

@@ -39,7 +39,7 @@ class Gated(Disk):
 
 
 def prompts(sessions, session_id):
-    found = sessions.folder.read(session_id)
+    found = sessions.catalog.read(session_id)
     return [one.event for one in found if isinstance(one.event, PromptReceived)]
 
 
@@ -47,10 +47,10 @@ def test_a_session_is_on_disk_before_its_first_prompt_and_outlives_the_server(tm
     async def story():
         async with serving(tmp_path, []) as sessions:
             view = await sessions.create(NewSession(title=" a  title ", mode="plan"), "ann")
-            kinds = [type(one.event).__name__ for one in sessions.folder.read(view.id)]
+            kinds = [type(one.event).__name__ for one in sessions.catalog.read(view.id)]
             assert kinds == ["SessionStarted", "ModeChanged", "TitleChanged"]
         async with serving(tmp_path, []) as sessions:
-            again = await sessions.view(view.id)
+            again = await sessions.info(view.id)
             assert (again.title, again.mode, again.state) == ("a title", "plan", "idle")
             assert again.workspace == view.workspace == str(tmp_path / "work")
             assert (view.holder, again.holder) == ("here", "")
@@ -166,7 +166,7 @@ def test_a_prompt_waits_for_the_turn_or_steers_it(tmp_path):
             assert detail.state == "running"
             held.free.set()
             assert await ended(sessions, name, 2) == "done"
-            said = [one.event for one in sessions.folder.read(name)]
+            said = [one.event for one in sessions.catalog.read(name)]
             turns = [
                 (one.message.content, one.turn) for one in said if isinstance(one, MessageAdded)
             ]
@@ -194,7 +194,7 @@ def test_an_id_with_tricks_is_an_unknown_session(tmp_path, name):
     async def story():
         async with serving(tmp_path, []) as sessions:
             for work in (
-                sessions.view(name),
+                sessions.info(name),
                 sessions.detail(name),
                 sessions.records(name),
                 sessions.history(name),
@@ -220,7 +220,7 @@ def test_a_session_of_another_folder_is_unknown_and_so_is_the_folder(tmp_path):
             await spoken(sessions, foreign)
         async with serving(tmp_path, ["hello"]) as sessions:
             for work in (
-                sessions.view(foreign),
+                sessions.info(foreign),
                 sessions.send(foreign, PromptRequest("go"), "ann"),
                 sessions.records(foreign),
                 sessions.interrupt(foreign, "ann"),
@@ -262,7 +262,7 @@ def test_a_server_that_stops_takes_nothing_new(tmp_path):
             assert not sessions.ready
             await refused(sessions.send(name, PromptRequest("go"), "ann"), ServerStopping)
             await refused(sessions.create(NewSession(), "ann"), ServerStopping)
-            assert isinstance(await sessions.view(name), SessionInfo)  # what only reads goes on
+            assert isinstance(await sessions.info(name), SessionInfo)  # what only reads goes on
 
     run(story())
 
@@ -277,7 +277,7 @@ def test_a_prompt_that_waits_can_be_taken_back_and_one_that_has_begun_cannot(tmp
             for words in ("second", "third"):
                 await sessions.send(name, PromptRequest(words, queue=True), "ann")
             session = sessions.get_open(name)
-            first, *_ = (one.seq for one in sessions.folder.read(name) if _is_prompt(one))
+            first, *_ = (one.seq for one in sessions.catalog.read(name) if _is_prompt(one))
             second, third = (one.seq for one in (await sessions.detail(name)).queued)
             await sessions.withdraw(name, second, "bob")
             assert [one.seq for one in (await sessions.detail(name)).queued] == [third]
@@ -294,7 +294,7 @@ def test_a_prompt_that_waits_can_be_taken_back_and_one_that_has_begun_cannot(tmp
                 "first",
                 "third",
             ]
-            records = [one.event for one in sessions.folder.read(name)]
+            records = [one.event for one in sessions.catalog.read(name)]
             gone = [one for one in records if isinstance(one, PromptWithdrawn)]
             assert gone == [PromptWithdrawn(second, 2, "bob")]
 

@@ -127,7 +127,7 @@ def test_what_another_process_does_to_a_session_is_told_too(tmp_path):
     async def work():
         async with server(tmp_path, ["yes"]) as running:
             session_id = await running.made(title="mine")
-            await running.room.sessions._holding.let_go(session_id)
+            await running.room.sessions._sessions.close_one(session_id)
             elsewhere = JsonlStore(tmp_path / "sessions")
             async with aclosing(Listener(running)) as listener:
                 await listener.next(lambda event: event.name == "sessions")

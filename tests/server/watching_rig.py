@@ -7,6 +7,7 @@ from contextlib import aclosing
 from bridle.events import TraceEvent
 from bridle.protocols.session_values import SessionInfo
 from bridle.server.streams import Streams
+from bridle.stores.file_catalog import FileCatalog
 from bridle.stores.jsonl import JsonlStore
 from rig import make_engine
 
@@ -16,12 +17,13 @@ class House:
 
     def __init__(self, folder, **rest):
         self.folder = JsonlStore(folder)
+        self.catalog = FileCatalog(folder)
         self.elsewhere = JsonlStore(folder)
         self.engine = make_engine(["yes"], store=self.folder)
         self._tell = []
         self.streams = Streams(self, **rest)
 
-    async def view(self, session_id):
+    async def info(self, session_id):
         self.folder.path(session_id)
         return SessionInfo(id=session_id)
 

@@ -21,9 +21,10 @@ from bridle.events import (
 )
 from bridle.messages import ToolCall, ToolOutput
 from bridle.protocols.codec import encode_data, encode_line
+from bridle.protocols.session_catalog import PendingApproval
 from bridle.protocols.store import InboxMessage
 from bridle.stores.inbox_files import send
-from bridle.stores.pending_approvals import PendingApproval, pending_approvals
+from bridle.stores.pending_approvals import pending_approvals
 from bridle.stores.reader import SessionFolder
 
 WHEN = "2026-01-31T10:30:01.000Z"

@@ -9,7 +9,7 @@ from aiohttp import web
 from bridle.client import Client
 from bridle.events import PromptReceived, TextDelta, TurnEnded
 from bridle.protocols.codec import encode_data
-from bridle.tui.house_there import FarHouse
+from bridle.tui.remote_backend import RemoteBackend
 from tui.screen_rig import app_at
 
 ID = "20260101-000000-abcdef"
@@ -79,6 +79,6 @@ async def lying(lies):
 async def visited(lies, size=(80, 24)):
     """The screen, attached to it: the pilot."""
     async with lying(lies) as url, Client(url, "token") as client:
-        house = FarHouse(client, await client.session(ID))
+        house = RemoteBackend(client, await client.session(ID))
         async with app_at(house, size) as pilot:
             yield pilot

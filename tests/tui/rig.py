@@ -3,7 +3,7 @@
 import json
 from contextlib import asynccontextmanager
 
-from bridle.cli.house_here import OwnHouse
+from bridle.cli.local_backend import LocalBackend
 from bridle.cli.setup import Setup
 
 
@@ -25,7 +25,7 @@ def own_house(tmp_path, *replies, **flags):
     """A house in this process, not entered yet. Flags are those of `bridle chat`."""
     folder = workspace_in(tmp_path)
     given = {"workspace": str(folder), "model": script(tmp_path, *replies), **flags}
-    return OwnHouse(Setup(given), given, told=[])
+    return LocalBackend(Setup(given), given, told=[])
 
 
 @asynccontextmanager

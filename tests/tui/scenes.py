@@ -7,7 +7,7 @@ it is to be looked at, and ends it when it is closed.
 import json
 from contextlib import asynccontextmanager
 
-from bridle.cli.house_here import OwnHouse
+from bridle.cli.local_backend import LocalBackend
 from bridle.cli.setup import Setup
 from bridle.cli.start_checks import ChatPreface
 from bridle.tui.app import BridleApp
@@ -69,7 +69,7 @@ def house_in(folder, *replies, **flags):
     more = {"model": "model-1", "price": {"input": 3, "output": 15}, "context_window": 200_000}
     script.write_text(json.dumps({"replies": list(replies), **more}))
     given = {"workspace": str(workspace), "model": f"scripted:{script}", "sandbox": "none", **flags}
-    return OwnHouse(Setup(given), given, told=[])
+    return LocalBackend(Setup(given), given, told=[])
 
 
 @asynccontextmanager
@@ -236,7 +236,7 @@ async def first_time(folder, size=(80, 24), theme="dark", **flags):
     (folder / "greeter").mkdir()
     (folder / "greeter" / "AGENTS.md").write_text("# Greeter\n\nBe kind to everybody.\n")
     given = {"workspace": str(folder / "greeter"), **flags}
-    app = BridleApp(lambda: OwnHouse(Setup(given), given, told=[]), theme=theme)
+    app = BridleApp(lambda: LocalBackend(Setup(given), given, told=[]), theme=theme)
     app.chat.preface = lambda: ChatPreface(given)
     async with app.run_test(size=size) as pilot:
         yield pilot

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from textual import events
 
-from bridle.cli.house_here import OwnHouse
+from bridle.cli.local_backend import LocalBackend
 from bridle.cli.setup import Setup
 from bridle.presentation.blocks import Prompt
 from bridle.tui.app import BridleApp
@@ -19,7 +19,7 @@ from tui.screen_rig import app_at, say, shows, until
 from tui.test_opening import Terminal
 
 
-class Slow(OwnHouse):
+class Slow(LocalBackend):
     """A house whose verbs take their time."""
 
     gate: asyncio.Event
@@ -48,7 +48,7 @@ async def typed(pilot, *lines):
         await pilot.press("enter")
 
 
-class Opening(OwnHouse):
+class Opening(LocalBackend):
     """A house that opens when `gate` is set, and says so to `entered` in the same instant."""
 
     gate: asyncio.Event

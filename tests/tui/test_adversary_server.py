@@ -9,7 +9,7 @@ from aiohttp import web
 
 from bridle.client import Client
 from bridle.errors import AgentError
-from bridle.tui.house_there import FarHouse
+from bridle.tui.remote_backend import RemoteBackend
 from rig import SOAK, run
 from tui.liar_rig import LINE, Lies, lying, visited
 from tui.odd_events import odd_event
@@ -83,7 +83,7 @@ def test_pages_without_end_are_turned_no_further(count):
     async def story():
         lies = Lies({"/api/sessions": lambda request: page(count, more="again")})
         async with lying(lies) as url, Client(url, "token") as client:
-            house = FarHouse(client, await client.session(LINE["id"]))
+            house = RemoteBackend(client, await client.session(LINE["id"]))
             assert len(await house.sessions()) <= 200
             with pytest.raises(AgentError):
                 await house.resume("nobody")

@@ -12,7 +12,7 @@ from bridle.cli.setup import Setup
 from bridle.client import Client
 from bridle.errors import AgentError, SessionBusy
 from bridle.protocols.session import NO, YES, Answer
-from bridle.tui.house_there import FarHouse
+from bridle.tui.remote_backend import RemoteBackend
 from rig import run
 from tui.rig import call, entered, own_house, script, workspace_in
 
@@ -50,7 +50,7 @@ async def there(tmp_path, *replies):
     try:
         async with (
             Client(f"http://127.0.0.1:{port}", door.tokens.own) as client,
-            entered(FarHouse(client, await client.session())) as house,
+            entered(RemoteBackend(client, await client.session())) as house,
         ):
             yield house
     finally:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bridle.cli.house_here import own_house as house_of
+from bridle.cli.local_backend import local_backend as house_of
 from bridle.cli.start_checks import ChatPreface
 from bridle.config.trust import Trust
 from bridle.errors import ConfigError, MissingModel

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from bridle.cli.house_here_followed import Followed
-from bridle.client import RemoteSession
 from bridle.errors import AgentError, SessionLocked
 from bridle.events import ApprovalAsked, PromptReceived, TextDelta, TurnEnded
 from bridle.protocols.session import YES
+from bridle.runtime.followed_session import FollowedSession
 from rig import run
 from tui.rig import call, entered, own_house, script
 
@@ -85,7 +84,7 @@ def test_a_session_that_another_process_holds_is_watched_and_answered(tmp_path):
     async def story():
         async with with_another(tmp_path, NOTE, "Noted it.") as (house, other, name):
             await house.resume(name)
-            assert isinstance(house.session, Followed) and house.session.id == name
+            assert isinstance(house.session, FollowedSession) and house.session.id == name
             assert (house.session.title, house.mode, house.is_begun) == ("begun", "ask", True)
             seq = house.session.seq
             await other.tell("go")
@@ -207,7 +206,7 @@ def test_a_house_can_be_entered_in_a_session_that_another_process_holds(tmp_path
         async with with_another(tmp_path, "One.") as (house, other, name):
             second = own_house(tmp_path, "never", resume=name)
             async with entered(second):
-                assert isinstance(second.session, Followed)
+                assert isinstance(second.session, FollowedSession)
                 await other.tell("go")
                 await until(second.session, lambda e: isinstance(e, TurnEnded) and e.turn == 2)
             assert house.session.id != name
@@ -253,7 +252,7 @@ def test_a_background_session_asks_here_and_can_do_everything_when_it_is_opened(
             assert asked.session_id == name
             await house.answer(name, asked.asked, YES)
             await house.resume(name)
-            assert isinstance(house.session, RemoteSession)
+            assert isinstance(house.session, FollowedSession)
             assert (await house.session.wait(1)).text == "Written."
             assert (tmp_path / "workspace/a.txt").read_text() == "a"
             await house.change_mode("plan")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bridle.cli.house_here import own_house as make_house
+from bridle.cli.local_backend import local_backend as make_house
 from bridle.errors import AgentError, SessionBusy, SessionError
-from bridle.runtime.recorded_mode import recorded_mode
+from bridle.stores.recorded_mode import recorded_mode
 from rig import run
 from tui.rig import call, entered, own_house, script, workspace_in
 
@@ -171,9 +171,9 @@ def test_a_house_is_entered_without_what_talks_http_or_draws_a_screen(tmp_path):
     """Opening is quick: what most people do not need is not loaded."""
     code = (
         "import asyncio, sys\n"
-        "from bridle.cli.house_here import own_house\n"
+        "from bridle.cli.local_backend import local_backend\n"
         "async def story():\n"
-        "    house = own_house({'model': sys.argv[1], 'workspace': sys.argv[2]})\n"
+        "    house = local_backend({'model': sys.argv[1], 'workspace': sys.argv[2]})\n"
         "    await house.enter()\n"
         "    assert house.mode == 'ask' and house.commands() == ()\n"
         "    await house.leave()\n"

@@ -242,7 +242,7 @@ def test_who_leaves_before_the_session_is_open_is_told_how_to_go_on_all_the_same
     first.type("\x04")
     assert first.end() == 0
     session = re.search(r"--resume (\S+)", first.shown)[1]
-    held = Held(tmp_path, "bridle.cli.house_here")
+    held = Held(tmp_path, "bridle.cli.local_backend")
     second = at(arguments=("--resume", session), environ=held.environ)
     held.wait(second)
     second.type("\x03")

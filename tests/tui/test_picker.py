@@ -10,9 +10,9 @@ from textual import events
 from bridle.protocols.session_values import SessionInfo
 from bridle.tui.dialogs import AskText, Confirm
 from bridle.tui.house import Listed
-from bridle.tui.house_listed import listed
 from bridle.tui.picker_words import about, age, line_of
 from bridle.tui.screens.sessions import Picker
+from bridle.tui.session_backend import listed
 from tui.obeying_rig import obey, opens, press
 from tui.obeying_rig import play as play_at
 from tui.rig import call

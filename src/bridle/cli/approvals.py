@@ -16,8 +16,8 @@ from bridle.workspace.text import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from bridle.protocols.session_catalog import PendingApproval
     from bridle.protocols.store import InboxMessage
-    from bridle.stores.pending_approvals import PendingApproval
     from bridle.stores.reader import SessionFolder
 
 TABLE = {

@@ -22,12 +22,13 @@ from bridle.cli.serve import server_folder
 from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.cli.user_input import user_name
 from bridle.cli.whereabouts import own_address
-from bridle.client import Client, RemoteSession
+from bridle.client import Client, FollowedSession
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import Conversation
 from bridle.server import check_installed
-from bridle.tui.house_there import FarHouse, find_line
+from bridle.tui.remote_backend import RemoteBackend
+from bridle.tui.remote_backend import find_session as find_remote
 from bridle.workspace.text import flat
 
 VARIABLE = "BRIDLE_TOKEN"
@@ -78,15 +79,15 @@ class Looked(NamedTuple):
     began: int
 
 
-def looked(session: RemoteSession) -> Looked:
+def looked(session: FollowedSession) -> Looked:
     """One of a server."""
-    return Looked(session, session.line.model, session.began)
+    return Looked(session, session.model, session.began)
 
 
 class Opened(NamedTuple):
     """A session, whether it is only looked at, and who we are there."""
 
-    session: RemoteSession
+    session: FollowedSession
     is_watched: bool
     name: str
 
@@ -95,17 +96,17 @@ async def opened(client: Client, session: str, *, watch: bool) -> Opened:
     """The session, as much as we may: one who may not drive does not take it up."""
     me = await client.me()
     role = me.role
-    found = (await find_line(client, session)).id if session else ""
+    found = (await find_remote(client, session)).id if session else ""
     if not found and (watch or role in ("watch", "answer")):
         raise click.UsageError("there is no session to look at\nName one: bridle attach URL ID")
     if watch or role in ("watch", "answer"):
-        return Opened(await client.watch(found), watch or role == "watch", me.name)
+        return Opened(await client.open(found), watch or role == "watch", me.name)
     return Opened(await client.session(found or None), False, me.name)
 
 
 async def _talk(client: Client, found: Opened, approver: TerminalApprover, teller: "Teller") -> int:
     session = found.session
-    house = FarHouse(client, session, me=found.name)
+    house = RemoteBackend(client, session, me=found.name)
     teller.repl = ReplSession(house, approver.screen, approver)
     seen = session.began if approver.lines.is_terminal else session.seq
     return await Repl(teller.repl, approver.lines, seen).run()

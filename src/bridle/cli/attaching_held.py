@@ -17,7 +17,7 @@ from bridle.stores.locks import owner_pid
 from bridle.stores.reader import SessionFolder
 
 if TYPE_CHECKING:
-    from bridle.cli.house_here import OwnHouse
+    from bridle.cli.local_backend import LocalBackend
 
 
 def held_elsewhere(start: str) -> str:
@@ -51,13 +51,13 @@ async def talk_to_held(session_id: str, flags: dict[str, Any]) -> int:
 
 
 @asynccontextmanager
-async def entered(session_id: str) -> AsyncIterator[tuple["OwnHouse", int]]:
+async def entered(session_id: str) -> AsyncIterator[tuple["LocalBackend", int]]:
     """A house in which the session is looked at, and the record before its newest turn."""
-    from bridle.cli.house_here import own_house
+    from bridle.cli.local_backend import local_backend
     from bridle.cli.repl import command
 
     began = await asyncio.to_thread(newest_turn, session_folder(), session_id)
-    house = own_house(flags_for(command, session_id, {}), "repl")
+    house = local_backend(flags_for(command, session_id, {}), "repl")
     try:
         await house.enter()
         yield house, began

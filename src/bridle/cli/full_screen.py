@@ -130,6 +130,6 @@ def _preface(flags: dict[str, Any]) -> "Preface":
 
 
 def _house(flags: dict[str, Any]) -> "House":
-    from bridle.cli.house_here import own_house
+    from bridle.cli.local_backend import local_backend
 
-    return own_house(flags)
+    return local_backend(flags)

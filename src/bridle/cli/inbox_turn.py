@@ -6,7 +6,7 @@ be opened here: how that is done is handed in.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, closing, suppress
 
 from msgspec.structs import replace
 
@@ -27,12 +27,14 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Part, Text
+from bridle.protocols.codec import to_record
 from bridle.protocols.session import TurnResult
 from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_sender import new_message_id, send_message
+from bridle.service.log_follower import LogFollower
+from bridle.stores.file_catalog import FileCatalog
 from bridle.stores.locks import describe_owner
-from bridle.stores.reader import LogReader, SessionFolder
-from bridle.stores.transfer import head_of
+from bridle.stores.reader import SessionFolder
 from bridle.usage import ExecutionMetrics
 
 _INTERVAL = 0.05  # seconds between two looks at the log
@@ -49,7 +51,7 @@ class InboxTurn:
     def __init__(
         self, folder: SessionFolder, session_id: str, show: Show, say: Callable[[str], None]
     ) -> None:
-        self._folder = folder
+        self._catalog = FileCatalog(folder.folder)
         self._id = session_id
         self._path = folder.path(session_id)
         self._show = show
@@ -59,6 +61,7 @@ class InboxTurn:
         self._turn = 0
         self.is_begun = False
         self._is_signalled = False
+        self._log: LogFollower | None = None
         self._text = ""  # of the newest reply
         self._is_cut = False  # the newest reply was cut off: the next one continues it
         self._before = ""  # text that the newest reply continues
@@ -71,15 +74,13 @@ class InboxTurn:
 
         `open_here` opens the session in this process, which then runs what is in its inbox.
         """
-        seen = head_of(self._folder, self._id).seq
-        with (
-            self._folder.reader(self._id, seen) as log,
-            interrupt_on_signals(self._note_signal),
-        ):
+        seen = await asyncio.to_thread(self._catalog.last_seq, self._id)
+        log = await LogFollower.open(self._catalog, self._id, seen)
+        with closing(log), interrupt_on_signals(self._note_signal):
             media = parts if any(not isinstance(part, Text) for part in parts) else ()
             text = "".join(part.text for part in parts if isinstance(part, Text))
             message = InboxMessage(self._message_id, "send", user_name(), text, media, when="queue")
-            send_message(self._folder, self._id, message)
+            send_message(self._catalog, self._id, message)
             if owner := describe_owner(self._path):
                 self._say(f"sent to {owner}, which holds the session")
             for _ in range(_TRIES):
@@ -97,7 +98,7 @@ class InboxTurn:
             hint=f"Go on with `bridle run --resume {self._id}`.",
         )
 
-    async def _run_here(self, log: LogReader, open_here: OpenHere) -> TurnResult | None:
+    async def _run_here(self, log: LogFollower, open_here: OpenHere) -> TurnResult | None:
         """Open the session, which has no owner; None if another process was faster."""
         try:
             async with open_here() as session:
@@ -108,7 +109,7 @@ class InboxTurn:
         except SessionLocked:
             return None
 
-    async def _follow(self, log: LogReader, session: Session | None = None) -> TurnResult | None:
+    async def _follow(self, log: LogFollower, session: Session | None = None) -> TurnResult | None:
         """Show the log until the turn has ended; None if the session has no owner any more.
 
         `session` is the one that is open here.
@@ -118,9 +119,11 @@ class InboxTurn:
             is_owner_due = session is None and looks % _OWNER_LOOKS == 0
             has_owner = not is_owner_due or bool(describe_owner(self._path))
             is_signalled, self._is_signalled = self._is_signalled, False
-            while records := log.read_new():
-                for end in filter(None, map(self._take, records)):
-                    return self._result(end)
+            while lines := await log.read():
+                for line in lines:
+                    record = to_record(line) if isinstance(line, bytes) else line
+                    if (end := self._take(record)) is not None:
+                        return self._result(end)
             if is_signalled and not self._interrupt():
                 return self._result(TurnEnded(0, "interrupted"))
             if not has_owner:
@@ -134,10 +137,13 @@ class InboxTurn:
                     f"session {self._id} did not take the prompt to its end",
                     hint=f"`bridle sessions show {self._id}` says what became of it.",
                 )
-            await asyncio.sleep(_INTERVAL)
+            self._log = log
+            await log.wait()
 
     async def _note_signal(self) -> None:
         self._is_signalled = True  # what has happened until now is shown first
+        if self._log is not None:
+            self._log.wake()
 
     def _interrupt(self) -> bool:
         """Interrupt the turn if it is ours; return whether it is."""
@@ -146,7 +152,7 @@ class InboxTurn:
             return False
         with suppress(AgentError):
             send_message(
-                self._folder, self._id, InboxMessage(new_message_id(), "interrupt", user_name())
+                self._catalog, self._id, InboxMessage(new_message_id(), "interrupt", user_name())
             )
         return True
 

@@ -15,8 +15,8 @@ import click
 from bridle import __version__
 from bridle.cli.approver import TerminalApprover
 from bridle.cli.exit_codes import DONE, INTERRUPTED, complain, explain
-from bridle.cli.house_here import OwnHouse
 from bridle.cli.lines import Lines
+from bridle.cli.local_backend import LocalBackend
 from bridle.cli.repl_commands import run_command
 from bridle.cli.repl_session import ReplSession
 from bridle.cli.screen import Screen
@@ -42,7 +42,7 @@ def open_repl(flags: dict[str, Any], seen: int | None = None) -> "Repl":
         paint=setup.paint,
     )
     approver = TerminalApprover(lines, screen)
-    house = OwnHouse(setup, flags, face="repl", approver=approver)
+    house = LocalBackend(setup, flags, face="repl", approver=approver)
     return Repl(ReplSession(house, screen, approver), lines, seen)
 
 

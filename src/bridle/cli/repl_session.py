@@ -15,7 +15,6 @@ from bridle.cli.event_lines import letter_line
 from bridle.cli.screen import Screen
 from bridle.cli.turn import Watch, tell_end
 from bridle.cli.user_input import user_name
-from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionError
 from bridle.events import ApprovalAsked, PromptReceived, TurnEnded, TurnParked
 from bridle.protocols.session import Conversation, TurnResult
@@ -257,7 +256,7 @@ class ReplSession:
     async def _start_watch(self, seen: int) -> None:
         session = self.session
         self._watched = self.approver.session = session
-        if not isinstance(session, Session):
+        if not self.house.is_own:
             self._approvals = RemoteApprovals(session, self.approver, self.screen)
         watch = Watch(session, self._show, seen, elsewhere=self.is_elsewhere)
         self._watch = await watch.__aenter__()

@@ -31,7 +31,6 @@ from bridle.config.settings import Settings
 from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.runtime import find_provider
 from bridle.server import check_installed
-from bridle.stores.reader import SessionFolder
 from bridle.workspace.text import flat
 
 if TYPE_CHECKING:
@@ -200,9 +199,8 @@ def room_of(
 
     folders = flags["workspaces"]
     known = None if folders is None else tuple(os.path.realpath(one) for one in folders)
-    folder = SessionFolder(state_folder(os.environ))
     engines = EnginePool(opening(flags, offer.face))
-    sessions = LocalService(folder, engines, known, offer=offer)
+    sessions = LocalService(state_folder(os.environ), engines, known, choices=offer)
     streams = Streams(sessions, most=limits.streams)
     return Room(sessions, streams, door, limits, Menu(settings, offer))
 

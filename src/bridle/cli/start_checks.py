@@ -66,7 +66,7 @@ class ChatPreface:
         """The sessions to choose from, if `--resume` names none."""
         if self._flags.get("resume") != CHOOSE:
             return None
-        from bridle.cli.earlier_sessions import EarlierSessions as Earlier
+        from bridle.cli.local_backend import EarlierSessions as Earlier
 
         return Earlier(self._flags)
 

@@ -76,7 +76,7 @@ def stop_all() -> list[Stopped]:
 async def _interrupt(carrier: Supervisor, session_id: str) -> None:
     """End the turn, and those that wait behind it."""
     async with carrier.client() as client:
-        session = await client.watch(session_id)
+        session = await client.open(session_id)
         for _ in range(_TURNS):
             await session.interrupt()
             if not (session.is_busy or session.is_parked):

@@ -8,16 +8,16 @@ from urllib.parse import unquote, urlsplit
 from bridle.cli.attaching import known, opened
 from bridle.cli.exit_codes import DONE
 from bridle.cli.find import find_session, session_folder
-from bridle.cli.house_here_words import plainly
+from bridle.cli.local_backend import config_errors
 from bridle.cli.user_input import user_name
 from bridle.client import Client
-from bridle.tui.house_there import FarHouse
+from bridle.tui.remote_backend import RemoteBackend
 
 Tell = Callable[[str], None]
 Reach = Callable[[Tell], AbstractAsyncContextManager[Client]]
 
 
-class Visit(FarHouse):
+class Visit(RemoteBackend):
     """A conversation on a server that is not connected to before it is entered."""
 
     def __init__(self, reach: Reach, session: str, back: str, me: str = "") -> None:
@@ -32,7 +32,7 @@ class Visit(FarHouse):
         """Connect, and open the session. Raise `AgentError`."""
         try:
             client = await self._leaving.enter_async_context(self._reach(self._told.append))
-            with plainly():
+            with config_errors():
                 found = await opened(client, self._wanted, watch=False)
             me = self._mine or found.name
             super().__init__(client, found.session, again=self._back, me=me)

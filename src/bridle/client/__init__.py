@@ -1,4 +1,4 @@
-"""The same session verbs over HTTP, so that a program or a face works on a session elsewhere.
+"""The sessions of a server over HTTP, with the same methods as those of this process.
 
 async with bridle.client.Client("http://127.0.0.1:8420", token=…) as client:
     session = await client.session(workspace="…")
@@ -6,8 +6,8 @@ async with bridle.client.Client("http://127.0.0.1:8420", token=…) as client:
     print((await session.wait(turn)).text)
 """
 
-from bridle.client.desk import Client as Client
-from bridle.client.session import RemoteSession as RemoteSession
+from bridle.client.client import Client as Client
+from bridle.protocols.session_values import ApprovalAnswer as ApprovalAnswer
 from bridle.protocols.session_values import ApprovalRequest as ApprovalRequest
 from bridle.protocols.session_values import Choice as Choice
 from bridle.protocols.session_values import SearchHit as SearchHit
@@ -15,3 +15,4 @@ from bridle.protocols.session_values import SessionDetail as SessionDetail
 from bridle.protocols.session_values import SessionInfo as SessionInfo
 from bridle.protocols.session_values import SessionPage as SessionPage
 from bridle.protocols.session_values import UndoPreview as UndoPreview
+from bridle.runtime.followed_session import FollowedSession as FollowedSession

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -33,7 +33,6 @@ from bridle.protocols.machine import Machine
 from bridle.protocols.store import Record, SessionSummary
 from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.runtime.assembly import local_folder
-from bridle.stores.reader import SessionFolder
 from bridle.tools.builtin import builtin_tools
 from bridle.workspace.sandbox import Sandbox
 from bridle.workspace.workspace import Workspace
@@ -150,7 +149,14 @@ class _UnknownTool:
         return ToolResult.failure(f"there is no tool {self.name}")
 
 
-def past_calls(session_id: str, folder: SessionFolder) -> CallHistory:
+class ReadableSessions(Protocol):
+    """As much of a store or a catalog as is needed to find past calls."""
+
+    def sessions(self) -> list[SessionSummary]: ...
+    def read(self, session_id: str, after: int = 0) -> Iterator[Record]: ...
+
+
+def past_calls(session_id: str, folder: ReadableSessions) -> CallHistory:
     """The newest finished calls in that session's workspace, as they would be judged today."""
     root = root_of(session_id, folder)
     if not root:
@@ -168,13 +174,13 @@ def past_calls(session_id: str, folder: SessionFolder) -> CallHistory:
         return []
 
 
-def root_of(session_id: str, folder: SessionFolder) -> str:
+def root_of(session_id: str, folder: ReadableSessions) -> str:
     """Return the workspace of that session, or an empty string if it is unknown."""
     return next((each.workspace for each in folder.sessions() if each.id == session_id), "")
 
 
 def _newest_calls(
-    sessions: Sequence[SessionSummary], folder: SessionFolder
+    sessions: Sequence[SessionSummary], folder: ReadableSessions
 ) -> list[tuple[ToolCall, str]]:
     calls: list[tuple[ToolCall, str]] = []
     for summary in sessions:

@@ -17,17 +17,18 @@ from bridle.stores.reader import SessionFolder
 
 
 def send_message(folder: SessionFolder, session_id: str, message: InboxMessage) -> None:
-    """Put a message into the session's inbox, durably, and notify its owner.
+    """Put a message into the session's inbox, durably and without secrets, and notify its owner."""
+    send(folder.path(session_id).parent, without_secrets(message))
+    Notifier(folder.folder).notify()
 
-    Secrets are removed as in the log, since the message may stay there for days.
-    """
+
+def without_secrets(message: InboxMessage) -> InboxMessage:
+    """Remove secrets as in the log, since the message may stay in the inbox for days."""
     settings = load_settings().settings
     keys = (*known_secrets(os.environ), *filter(None, [settings.api_key]))
     redactor = Redactor(keys, settings.redact, shapes=settings.redact_tokens)
     texts = {name: redactor.text(getattr(message, name)) for name in ("by", "content", "word")}
-    cleaned = replace(message, **texts, parts=redactor.value(message.parts))
-    send(folder.path(session_id).parent, cleaned)
-    Notifier(folder.folder).notify()
+    return replace(message, **texts, parts=redactor.value(message.parts))
 
 
 def new_message_id() -> str:

@@ -1,59 +1,21 @@
-"""The permission mode of the process that owns a session, which its log records for others.
+"""Record the permission mode of the process that owns a session, for other processes.
 
 A session has a mode of its own only once somebody has chosen one for it. Until then it has the mode
 of its process, which comes from a flag or the settings and ends with the process. So it is recorded
 as a trace, and does not bind the process that resumes the session later.
 """
 
-import json
-import os
-from contextlib import suppress
-from functools import partial
-from pathlib import Path
-
 from bridle.engine.session import Session
 from bridle.events import Event, TraceEvent
-from bridle.policy import MODES, Mode
-from bridle.stores.log_format import iter_lines_backward, record_types
-
-_KIND = "gate"
-_START = record_types("session_start")
-_OPENING = 1 << 16  # bytes; a start and the records right after it are not longer
-_DEFAULT: Mode = "ask"  # if the log records no mode
+from bridle.stores.recorded_mode import MODE_KIND
 
 
 def record_mode(session: Session) -> None:
     """Record the mode with the first prompt, if the log would not contain it otherwise."""
-    if not session.history.mode and session.mode != _DEFAULT:
-        session.emit_with_first_prompt(TraceEvent(_KIND, {"mode": session.mode}))
+    if not session.history.mode and session.mode != "ask":
+        session.emit_with_first_prompt(TraceEvent(MODE_KIND, {"mode": session.mode}))
 
 
 def is_mode_record(event: Event) -> bool:
     """Does the event record the mode of a process?"""
-    return isinstance(event, TraceEvent) and event.kind == _KIND
-
-
-def recorded_mode(log: Path) -> Mode:
-    """Return the mode that was recorded when the session was last created or resumed.
-
-    Only records right after the start count, since only the owner writes there. A trace of that
-    name further on may come from a model or an agent that wants another mode to be shown.
-    """
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        handle = os.open(log, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # it may be a pipe
-        try:
-            starts = iter_lines_backward(
-                partial(os.pread, handle), os.fstat(handle).st_size, _START
-            )
-            newest = next(starts, None)
-            opening = os.pread(handle, _OPENING, newest.offset if newest else 0)
-        finally:
-            os.close(handle)
-        for line in opening.split(b"\n")[1:-1]:
-            data = json.loads(line)["data"]
-            if data["type"] == "event" and data["kind"] == _KIND:
-                recorded = data["detail"]["mode"]
-                return next((mode for mode in MODES if mode == recorded), _DEFAULT)
-            if data["type"] != "mode":
-                break
-    return _DEFAULT
+    return isinstance(event, TraceEvent) and event.kind == MODE_KIND

@@ -299,9 +299,9 @@ async def check_reach(
     sessions: LocalService, caller: Caller, session_id: str, call_id: str, answer: ApprovalAnswer
 ) -> None:
     """Raise `Refused` if an answer reaches further than they may."""
-    offer = sessions.offer
+    offer = sessions.choices
     if is_weighty(offer, answer):
-        asked = await sessions.question(session_id, call_id, answer.shown)
+        asked = await sessions.approval(session_id, call_id, answer.shown)
         check_answer(offer, caller, answer, asked)
 
 

@@ -26,7 +26,6 @@ from bridle.server.tokens import Tokens
 from bridle.service.choices import AllowedChoices
 from bridle.service.engine_pool import EnginePool, EngineSpec
 from bridle.service.local_service import LocalService
-from bridle.stores.reader import SessionFolder
 
 PORT = 8420
 _USUAL_FACE = "library"  # of every program that has no name of its own
@@ -158,9 +157,7 @@ def _room(engine: Engine, folder: Path, door: Door) -> Room:
     # A session of another program that has no name of its own is not gone on with here.
     face = parts.face if parts.face != _USUAL_FACE else f"{_USUAL_FACE}:{secrets.token_hex(4)}"
     offer = AllowedChoices(False, (agent,), frozenset(), model, parts.mode, face)
-    sessions = LocalService(
-        SessionFolder(folder), OneEngine(engine), (parts.workspace.root,), offer=offer
-    )
+    sessions = LocalService(folder, OneEngine(engine), (parts.workspace.root,), choices=offer)
     streams = Streams(sessions, most=limits.streams)
     return Room(sessions, streams, door, limits, _OneChoice(model, agent))
 

@@ -24,7 +24,7 @@ class Counted(Protocol):
     """As much of the server's sessions as is counted."""
 
     def get_open(self, session_id: str) -> "Session | None": ...
-    def open(self) -> "tuple[Session, ...]": ...
+    def open_sessions(self) -> "tuple[Session, ...]": ...
     def on_changed(
         self, tell: Callable[[str, str], None], *, others: bool = True
     ) -> Callable[[], None]: ...
@@ -60,7 +60,7 @@ class Metrics:
         self._since = time.time()
         self._sum = Spent()
         self._open: dict[str, tuple[Session, Spent]] = {}  # and what they had used when counted
-        for session in sessions.open():
+        for session in sessions.open_sessions():
             self._open[session.id] = session, spent(session)
         self._deaf = sessions.on_changed(self._changed, others=False)
 
@@ -70,7 +70,7 @@ class Metrics:
 
     def __call__(self) -> bytes:
         """All of it, as Prometheus reads it."""
-        sessions = self._sessions.open()
+        sessions = self._sessions.open_sessions()
         for session_id in list(self._open):
             self._count(session_id)
         lines = [*self._gauges(sessions), *self._counters(), *_process(), ""]

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from bridle.engine.stream import Channel, Watcher
 from bridle.errors import AgentError, UnknownSession
 from bridle.events import ApprovalAnswered
+from bridle.protocols.session_catalog import SessionCatalog
 from bridle.protocols.session_values import (
     ApprovalRequest,
     PendingApprovals,
@@ -23,8 +24,7 @@ from bridle.protocols.session_values import (
     SessionPage,
 )
 from bridle.server.sse import KEEP_ALIVE, QUIET, data_of, told
-from bridle.server.threads import in_thread
-from bridle.stores.reader import SessionFolder
+from bridle.service.threads import in_thread
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
@@ -57,7 +57,7 @@ class ApprovalSettled(Struct, frozen=True, rename="camel"):
 class Known(Protocol):
     """As much of the server's sessions as a feed looks at."""
 
-    folder: SessionFolder
+    catalog: SessionCatalog
 
     def get_open(self, session_id: str) -> "Session | None": ...
 
@@ -66,7 +66,7 @@ class Listed(Known, Protocol):
     """As much of the server's sessions as is looked at here."""
 
     async def list(self, query: str = "", limit: int = 50) -> SessionPage: ...
-    async def view(self, session_id: str) -> SessionInfo: ...
+    async def info(self, session_id: str) -> SessionInfo: ...
     async def detail(self, session_id: str) -> SessionDetail: ...
     async def pending(self) -> PendingApprovals: ...
 
@@ -167,7 +167,7 @@ class Notices:
     async def _tell_of(self, session_id: str, how: str) -> None:
         """Its line, if it is another one than before; and what has been asked and answered."""
         try:
-            view = await self._sessions.view(session_id)
+            view = await self._sessions.info(session_id)
         except UnknownSession:
             self._forget(session_id)
             return
@@ -203,8 +203,8 @@ class Notices:
             self._channel.publish([told("approval_answered", settled)])
 
     async def _settled(self, asked: ApprovalRequest) -> ApprovalSettled:
-        folder = self._sessions.folder
-        answered = await in_thread(lambda: _answer(folder, asked))
+        catalog = self._sessions.catalog
+        answered = await in_thread(lambda: _answer(catalog, asked))
         return ApprovalSettled(asked.session_id, asked.call_id, asked.shown, answered)
 
 
@@ -213,10 +213,10 @@ def _plain(view: SessionInfo) -> SessionInfo:
     return replace(view, seq=0, updated_at="")
 
 
-def _answer(folder: SessionFolder, asked: ApprovalRequest) -> dict[str, Any]:
+def _answer(catalog: SessionCatalog, asked: ApprovalRequest) -> dict[str, Any]:
     """In a thread: what was said to a question, as the log has it; nothing, if nothing was."""
     try:
-        for record in folder.read(asked.session_id, asked.seq):
+        for record in catalog.read(asked.session_id, asked.seq):
             event = record.event
             if isinstance(event, ApprovalAnswered) and event.shown == asked.shown:
                 return data_of(event)

@@ -7,22 +7,20 @@ took them from, and everything that belongs to that stream is let go of.
 
 import asyncio
 import logging
-import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bridle.engine.stream import Channel, Watcher
 from bridle.errors import AgentError, UnknownSession
+from bridle.protocols.session_catalog import LogReader, SessionCatalog
 from bridle.protocols.session_errors import Refusal, ServerStopping
 from bridle.protocols.store import Record
 from bridle.server.server_events import Known, Listed, Notices
 from bridle.server.sse import KEEP_ALIVE, QUIET, RETRY, position, to_frame, told
-from bridle.server.threads import in_thread
-from bridle.stores.reader import LogReader, SessionFolder
-from bridle.workspace.fs import READ
+from bridle.service.log_follower import BLOCK, LogFollower
+from bridle.service.threads import in_thread
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
@@ -68,13 +66,9 @@ class Admission:
 
 
 ROOM = 4 << 20  # bytes that one who watches may be behind
-_EVERY = 0.05  # seconds between two looks at a file that grows
-_SELDOM = 0.2  # ... and at one that has not grown for a while
-_RESTING = 100  # looks, after which that is so
 _MARK = 0.1  # seconds until we look whether what was told would survive by now
 _MARK_MOST = 1.0  # ... each time twice as many, up to these
 _SYNC = 0.5  # seconds between two times that somebody else's file is made to survive
-BLOCK = 1 << 16  # bytes that are read from a log at a time
 log = logging.getLogger(__name__)
 
 
@@ -115,7 +109,7 @@ class Feed:
         self._bytes = 0  # told so far
         self._given = 0  # the newest position that was told
         self._spoke = loop.time()
-        self._waiter: asyncio.Future[None] | None = None
+        self._follower: LogFollower | None = None  # while no session is open here
         self._marking: asyncio.TimerHandle | None = None
         self._quiet = loop.call_later(QUIET, self._keep_alive)
         self._task = asyncio.create_task(self._run())
@@ -133,8 +127,8 @@ class Feed:
 
     def changed(self) -> None:
         """The session was opened here, or let go, or deleted: look again."""
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        if self._follower is not None:
+            self._follower.wake()
 
     def end(self, farewell: bytes = b"") -> None:
         """No more for anybody, after what was told."""
@@ -190,77 +184,65 @@ class Feed:
 
     async def _catch_up(self) -> None:
         """What was written before anybody here was told of it."""
-        if (reader := await self._log()) is None:
+        if (follower := await self._open_log()) is None:
             self.ready.set()  # the first record is not written yet
             return
         try:
-            await self._read(reader)
+            await self._read(follower)
         finally:
-            reader.close()
+            follower.close()
 
-    async def _log(self) -> LogReader | None:
+    async def _open_log(self) -> LogFollower | None:
         """The log, to be read from where we are; at first that is its end."""
         after = self.last if self.ready.is_set() else None
-        folder, session_id = self._sessions.folder, self.session_id
+        catalog, session_id = self._sessions.catalog, self.session_id
         session = self._sessions.get_open(session_id)
-
-        def opened() -> tuple[LogReader, int]:
-            reader = folder.reader(session_id, after, BLOCK)
-            new = after is None and session is None
-            return reader, reader.last if new and _synced(folder.path(session_id)) else 0
-
         try:
-            reader, settled = await in_thread(opened, lambda found: found[0].close())
+            follower = await LogFollower.open(catalog, session_id, after)
         except UnknownSession:
             if not self.is_unwritten:
                 raise
             return None
-        if after is None:
-            self.last = reader.last
-            self.mark = settled if session is None else session.durable
-            self._given = min(self.mark, self.last)
-            self.ready.set()
-        return reader
+        if after is not None:
+            return follower
+        try:
+            is_flushed = session is None and await in_thread(lambda: catalog.flush(session_id))
+        except BaseException:
+            follower.close()
+            raise
+        self.last = follower.last
+        self.mark = session.durable if session is not None else follower.last * is_flushed
+        self._given = min(self.mark, self.last)
+        self.ready.set()
+        return follower
 
-    async def _read(self, reader: LogReader) -> None:
+    async def _read(self, follower: LogFollower) -> None:
         """Tell all that is there."""
-        while found := await in_thread(reader.read_new_lines):
-            self._tell_records(found)
+        while lines := await follower.read():
+            self._tell_records(lines)
 
     async def _follow(self) -> None:
-        """Somebody else holds the session, or nobody: its file says what happens."""
-        if (reader := await self._log()) is None:
+        """Another process owns the session, or none does: its log says what happens."""
+        if (follower := await self._open_log()) is None:
             return
-        path = self._sessions.folder.path(self.session_id)
-        size, looks, synced = -2, 0, 0.0
+        self._follower = follower
+        flushed = 0.0
         try:
             while self._sessions.get_open(self.session_id) is None:
-                if (now := _size(path)) != size:
-                    size, looks = now, 0
-                    await self._read(reader)
-                if self.mark < self.last and (at := _now()) >= synced + _SYNC:
-                    synced = at
-                    await self._settle(path)
-                await self._pause(_EVERY if looks < _RESTING else _SELDOM)
-                looks += 1
+                await self._read(follower)
+                if self.mark < self.last and (now := _now()) >= flushed + _SYNC:
+                    flushed = now
+                    await self._flush()
+                await follower.wait()
         finally:
-            reader.close()
+            self._follower = None
+            follower.close()
 
-    async def _settle(self, path: Path) -> None:
-        """Have what was read from somebody else's file survive, before it gets a position."""
+    async def _flush(self) -> None:
+        """Make durable what another process has written, before it gets a position."""
         upto = self.last
-        if await in_thread(lambda: _synced(path)):
+        if await in_thread(lambda: self._sessions.catalog.flush(self.session_id)):
             self._reach(upto)
-
-    async def _pause(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        self._waiter = loop.create_future()
-        clock = loop.call_later(seconds, self.changed)
-        try:
-            await self._waiter
-        finally:
-            clock.cancel()
-            self._waiter = None
 
     def _tell_records(self, found: "Iterable[Record | bytes]") -> None:
         items: list[Item] = []
@@ -319,38 +301,15 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _size(path: Path) -> int:
-    """How large the file is; -1: it is not there."""
-    try:
-        return os.stat(path).st_size  # noqa: PTH116 - looked at twenty times a second
-    except OSError:
-        return -1
-
-
-def _synced(path: Path) -> bool:
-    """In a thread: is everything that stands in the file on disk now?"""
-    try:
-        handle = os.open(path, READ)
-    except OSError:
-        return False
-    try:
-        os.fdatasync(handle)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return True
-
-
 _PIECE = 1 << 16  # bytes that are handed over at a time, however large a record is
 
 
 class Viewer:
     """A stream of one client. Nothing is let go of without `leave`."""
 
-    def __init__(self, feed: Feed, folder: SessionFolder, after: int) -> None:
+    def __init__(self, feed: Feed, catalog: SessionCatalog, after: int) -> None:
         self.feed = feed
-        self._folder = folder
+        self._catalog = catalog
         self._last = self._mark = after  # the newest that was given, and the newest position
         self._place: Place | None = None
         self._reader: LogReader | None = None
@@ -375,14 +334,14 @@ class Viewer:
 
     async def _begin(self) -> bytes:
         """Is there anything to be read first?"""
-        feed, folder, after = self.feed, self._folder, self._last
+        feed, catalog, after = self.feed, self._catalog, self._last
         await feed.ready.wait()
         if after == feed.last or self.feed.over:
             self._stage = self._live
             return b""
         try:
             self._reader = await in_thread(
-                lambda: folder.reader(feed.session_id, after, BLOCK), LogReader.close
+                lambda: catalog.reader(feed.session_id, after, BLOCK), lambda opened: opened.close()
             )
         except UnknownSession:
             if not feed.is_unwritten:
@@ -496,7 +455,7 @@ class Streams:
         with self._admission.one_more(by):
             self._check()
             if self._sessions.get_open(session_id) is None:
-                await self._sessions.view(session_id)
+                await self._sessions.info(session_id)
                 self._check()
             viewer = self._watch(session_id, after)
             try:
@@ -556,7 +515,7 @@ class Streams:
         if feed is None or feed.over:  # one that is over is closed by the last who watched it
             feed = self._feeds[session_id] = Feed(self._sessions, session_id)
         feed.viewers += 1
-        return Viewer(feed, self._sessions.folder, after)
+        return Viewer(feed, self._sessions.catalog, after)
 
     async def _leave(self, viewer: Viewer) -> None:
         viewer.leave()

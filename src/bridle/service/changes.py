@@ -1,36 +1,38 @@
-"""What other processes do to sessions, noticed by a look at the folder now and then.
-
-Only where somebody wants to be told. Which session changed is said, and not what.
-"""
+"""Notice what other processes do to sessions, by looking at the catalog now and then."""
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Hashable, Mapping
 
-from bridle.service.open_sessions import OpenSessions
+from bridle.engine.session import Session
+from bridle.errors import StoreFailed
+from bridle.protocols.session_catalog import HeadQuery
+from bridle.service.open_sessions import OnChange
 from bridle.service.workspace_scope import WorkspaceScope
-from bridle.stores.session_index import LogEntry, log_entries
 
 _EVERY = 1.0  # seconds between two looks
-_SHARE = 20  # a look that takes long is not taken often: so many times as long
-Print = tuple[int, int, float]
+_SHARE = 20  # if a look takes long, the pause is this many times as long
+_PAUSE = 0.1  # seconds between two reports: a turn that streams changes its session all the time
 
 
-class Noticing:
-    """Looks at the folder while it runs."""
+class ChangeWatcher:
+    """Reports which sessions other processes have changed or deleted."""
 
     def __init__(
-        self, ground: WorkspaceScope, holding: OpenSessions, tell: Callable[[str, str], None]
+        self,
+        scope: WorkspaceScope,
+        get_open: Callable[[str], Session | None],
+        on_change: OnChange,
     ) -> None:
-        self._ground = ground
-        self._holding = holding  # what is open here tells of itself
-        self._tell = tell
-        self._known: dict[str, Print] | None = None
+        self._scope = scope
+        self._get_open = get_open  # sessions that are open here report by themselves
+        self._on_change = on_change
+        self._known: Mapping[str, Hashable] | None = None
 
-    async def watch(self, is_wanted: Callable[[], bool]) -> None:
-        """Look, again and again, while somebody wants to know, until it is cancelled.
+    async def run(self, is_wanted: Callable[[], bool]) -> None:
+        """Look again and again while somebody wants to know, until cancelled.
 
-        The first look is taken in any case: whoever comes is told all that changed after it.
+        The first look is taken in any case, so that nothing after it is missed.
         """
         await self.look()
         while True:
@@ -41,26 +43,39 @@ class Noticing:
             await asyncio.sleep(max(_EVERY, took * _SHARE))
 
     async def look(self) -> None:
-        """Tell what has changed since the last look. The first tells nothing."""
-        now = await asyncio.to_thread(self._look)
+        """Report what has changed since the last look. The first look reports nothing."""
+        now = await asyncio.to_thread(self._versions)
         before, self._known = self._known, now
         if before is None:
             return
-        for session_id, print_ in now.items():
-            if before.get(session_id) != print_ and self._holding.get_open(session_id) is None:
-                self._tell(session_id, "changed")
+        for session_id, version in now.items():
+            if before.get(session_id) != version and self._get_open(session_id) is None:
+                self._on_change(session_id, "changed")
         for session_id in before.keys() - now.keys():
-            self._tell(session_id, "deleted")
+            self._on_change(session_id, "deleted")
 
-    def _look(self) -> dict[str, Print]:
+    def _versions(self) -> Mapping[str, Hashable]:
+        scope = self._scope
         try:
-            found = log_entries(self._ground.folder.folder)
-        except OSError:  # it may be there again at the next look
+            if scope.workspaces is None:
+                return scope.catalog.versions()
+            heads = scope.catalog.heads(HeadQuery(workspaces=scope.workspaces))
+            return {head.id: (head.version, head.owner) for head in heads}
+        except StoreFailed:  # the next look may succeed
             return self._known or {}
-        return {one.id: (one.inode, one.size, one.changed) for one in found if self._is_ours(one)}
 
-    def _is_ours(self, place: LogEntry) -> bool:
-        if self._ground.workspaces is None:
-            return True
-        head = self._ground.head(place)
-        return head is not None and self._ground.allows(head.workspace)
+
+async def coalesced(
+    subscribe: Callable[[OnChange], Callable[[], None]],
+) -> AsyncGenerator[None, None]:
+    """Yield each time something has changed; many changes at once are one. Never ends."""
+    changed = asyncio.Event()
+    unsubscribe = subscribe(lambda session_id, name: changed.set())
+    try:
+        while True:
+            await changed.wait()
+            changed.clear()
+            yield
+            await asyncio.sleep(_PAUSE)
+    finally:
+        unsubscribe()

@@ -1,7 +1,7 @@
-"""Engines for the server's sessions: one for each workspace, model and agent that is wanted.
+"""Engines by workspace, model and agent, and which of them a session needs.
 
-How an engine is put together is not known here: that is handed in, because settings and rules are
-read by whoever starts the server. What is made here is closed here.
+How an engine is assembled is passed in, because settings and rules are read by whoever starts the
+service. Engines that are made here are closed here.
 """
 
 import asyncio
@@ -22,8 +22,6 @@ from bridle.protocols.session_errors import (
 )
 from bridle.runtime.agents import LOOP, is_agent
 from bridle.service.workspace_scope import WorkspaceScope
-from bridle.stores.session_index import last_run
-from bridle.stores.transfer import is_imported
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +31,7 @@ _MOST = 64  # engines at a time
 
 
 class EngineSpec(Struct, frozen=True):
-    """What a session is to have. What is empty is as the server was started."""
+    """What a session needs. Empty values are as the service was started."""
 
     workspace: str
     provider: str = ""
@@ -46,79 +44,94 @@ EngineFactory = Callable[[EngineSpec, str], Engine]  # and the session to resume
 
 
 class EnginePool:
-    """The engines that are open, by what was wanted of them."""
+    """The engines that are open."""
 
-    def __init__(self, opening: EngineFactory) -> None:
-        self._opening = opening
+    def __init__(self, factory: EngineFactory) -> None:
+        self._factory = factory
         self._making: dict[EngineSpec, asyncio.Task[Engine]] = {}
         self._engines: dict[EngineSpec, Engine] = {}
         self._used: dict[EngineSpec, float] = {}  # when it was last asked for
+        self._adopted: list[Engine] = []
         self._closed = False
         self.on_made: Callable[[Engine], None] = lambda engine: None
 
-    async def engine(self, wanted: EngineSpec, session_id: str = "") -> Engine:
-        """The engine for that, made when it is first needed. Raise `ConfigError`."""
+    async def engine(self, spec: EngineSpec, session_id: str = "") -> Engine:
+        """Return the engine for this, made when it is first needed. Raise `ConfigError`."""
         if self._closed:
             raise ServerStopping("the server is being stopped")
-        self._used[wanted] = asyncio.get_running_loop().time()
-        if (found := self._engines.get(wanted)) is not None:
-            return found
-        if wanted not in self._making:
+        self._used[spec] = asyncio.get_running_loop().time()
+        if (engine := self._engines.get(spec)) is not None:
+            return engine
+        if spec not in self._making:
             await self._make_room()
-        making = self._making.get(wanted)
+        making = self._making.get(spec)
         if making is None:
-            making = self._making[wanted] = asyncio.ensure_future(self._make(wanted, session_id))
-            making.add_done_callback(lambda done: self._made(wanted, done))
-        return await asyncio.shield(making)  # whoever gives up waiting, it is made all the same
+            making = self._making[spec] = asyncio.ensure_future(self._make(spec, session_id))
+            making.add_done_callback(lambda done: self._made(spec, done))
+        return await asyncio.shield(making)  # a caller that gives up does not stop it
 
-    async def _make(self, wanted: EngineSpec, session_id: str) -> Engine:
-        return await asyncio.to_thread(self._opening, wanted, session_id)
+    async def _make(self, spec: EngineSpec, session_id: str) -> Engine:
+        return await asyncio.to_thread(self._factory, spec, session_id)
 
-    def _made(self, wanted: EngineSpec, done: "asyncio.Task[Engine]") -> None:
-        self._making.pop(wanted, None)
+    def _made(self, spec: EngineSpec, done: "asyncio.Task[Engine]") -> None:
+        self._making.pop(spec, None)
         if done.cancelled() or done.exception() is not None:
-            self._used.pop(wanted, None)
+            self._used.pop(spec, None)
         if not done.cancelled() and done.exception() is None:
-            self._engines[wanted] = done.result()
+            self._engines[spec] = done.result()
             self.on_made(done.result())
 
     async def sweep(self, idle: float = _IDLE) -> None:
-        """Close those that nobody has asked for so long, and that have no session."""
+        """Close engines without sessions that were not asked for in the last `idle` seconds."""
         now = asyncio.get_running_loop().time()
-        for wanted, engine in list(self._engines.items()):
-            if now - self._used.get(wanted, now) >= idle and not engine.sessions():
-                del self._engines[wanted], self._used[wanted]
+        for spec, engine in list(self._engines.items()):
+            if now - self._used.get(spec, now) >= idle and not engine.sessions():
+                del self._engines[spec], self._used[spec]
                 failed: list[AgentError] = []
                 await _close(engine, failed)
                 for error in failed:
                     log.warning("an engine could not be closed: %s", error.message)
 
     async def _make_room(self) -> None:
-        """Raise `Unavailable` where there are as many as may be, and all are in use."""
+        """Raise `Unavailable` if the limit is reached and all engines are in use."""
         if len(self._engines) + len(self._making) < _MOST:
             return
         await self.sweep(_RECENT)
         if len(self._engines) + len(self._making) >= _MOST:
             raise Unavailable(
-                f"{_MOST} choices of folder, model and agent are in use, and there may be no more",
-                hint="Wait until some sessions rest, or choose as another session has.",
+                f"{_MOST} combinations of folder, model and agent are in use, which is the limit",
+                hint="Wait until some sessions are idle, or use the same as another session.",
             )
 
-    def has(self, wanted: EngineSpec) -> bool:
-        """Is there one for that already?"""
-        return wanted in self._engines
+    def has(self, spec: EngineSpec) -> bool:
+        """Whether there is an engine for this already."""
+        return spec in self._engines
 
     def open(self) -> tuple[Engine, ...]:
-        """Those that there are."""
-        return tuple(self._engines.values())
+        """Return the engines that are open."""
+        return (*self._engines.values(), *self._adopted)
+
+    def adopt(self, engine: Engine) -> None:
+        """Include an engine that its owner closes."""
+        self._adopted.append(engine)
+        self.on_made(engine)
+
+    def release(self, engine: Engine) -> None:
+        """No longer include an adopted engine."""
+        if engine in self._adopted:
+            self._adopted.remove(engine)
+
+    def is_adopted(self, engine: Engine) -> bool:
+        """Whether somebody else closes that engine."""
+        return engine in self._adopted
 
     async def close(self) -> None:
-        """Close all of them, and their sessions. Raise what the first that failed has raised."""
+        """Close all engines and their sessions, then raise the first error, if there was one."""
         self._closed = True
         if self._making:
             await asyncio.wait(list(self._making.values()))
         failed: list[AgentError] = []
-        async with AsyncExitStack() as leaving:  # whatever fails, the rest is closed, too
+        async with AsyncExitStack() as leaving:  # if one fails, the others are closed, too
             for engine in self._engines.values():
                 leaving.push_async_callback(_close, engine, failed)
         self._engines.clear()
@@ -134,9 +147,9 @@ async def _close(engine: Engine, failed: list[AgentError]) -> None:
 
 
 class PreviousRun(Struct, frozen=True):
-    """Where a session works, and who carried it; `model` is as the log has it.
+    """The workspace, model and agent that a session last ran with; `model` as in the log.
 
-    `moved`: it is to have this folder because its own is not here.
+    `moved`: its own folder is gone, and it is to work in this one.
     """
 
     workspace: str
@@ -145,56 +158,52 @@ class PreviousRun(Struct, frozen=True):
     moved: bool = False
     effort: str = ""
 
-    @property
-    def who(self) -> str:
-        """Who carried it, in words."""
-        return self.agent or self.model
-
-    def wanted(self, usual: Engine) -> EngineSpec:
-        """What to ask for, where this is how sessions usually go on there."""
+    def spec(self, usual: Engine) -> EngineSpec:
+        """Return what to ask for, if `usual` is how sessions usually run in that folder."""
         label, agent = usual.provider.info.label, usual.parts.agent
         if self.agent:
             return EngineSpec(self.workspace, agent="" if self.agent == label else self.agent)
         if not self.model or self.model == label:
-            told = usual.parts.config.effort
-            return EngineSpec(self.workspace, effort="" if self.effort == told else self.effort)
+            effort = "" if self.effort == usual.parts.config.effort else self.effort
+            return EngineSpec(self.workspace, effort=effort)
         provider, _, model = self.model.partition("/")
         loop = LOOP if agent is not None else ""
         return EngineSpec(self.workspace, provider, model, loop, self.effort)
 
 
-def previous_run(ground: WorkspaceScope, session_id: str, path: str = "") -> PreviousRun:
-    """How that session was carried last. Raise `UnknownSession`, `UnknownWorkspace`.
+def previous_run(scope: WorkspaceScope, session_id: str, path: str = "") -> PreviousRun:
+    """Return what a session last ran with. `path` is the folder that it should work in.
 
-    A `path` is the folder that it is to work in. One whose own folder is there stays in it, because
-    what it read, changed and was allowed is of that folder: raise `OtherWorkspace`.
+    A session whose own folder exists stays there, because what it read, changed and was granted
+    belongs to that folder: raise `OtherWorkspace`. A log that was imported names folders and
+    programs of another machine, so nothing of that counts. Raise `UnknownSession`,
+    `UnknownWorkspace`.
     """
-    _, head = ground.known(session_id)
-    wanted = ground.workspace(path) if path else ""
-    if is_imported(ground.folder, session_id):
+    head = scope.session(session_id)
+    wanted = scope.workspace(path) if path else ""
+    if scope.catalog.is_imported(session_id):
         if wanted:
             return PreviousRun(wanted, moved=True)
         raise UnknownWorkspace(
-            f"session {session_id} was brought in from elsewhere, and has no folder here yet",
-            hint="Resume it with the workspacePath that it is to work in.",
+            f"session {session_id} was imported, and has no folder on this machine yet",
+            hint="Resume it with the workspacePath that it should work in.",
         )
-    found = last_run(ground.folder.path(session_id))
-    own = _own(ground, found.workspace, head.workspace)
+    last = scope.catalog.last_run(session_id)
+    own = _existing(scope, last.workspace, head.workspace)
     if not own and not wanted:
         raise UnknownWorkspace(
-            f"the folder {head.workspace!r} of session {session_id} is not there",
+            f"the folder {head.workspace!r} of session {session_id} does not exist",
             hint="If it was moved, resume the session with its workspacePath.",
         )
     if own and wanted not in ("", own):
         raise OtherWorkspace(f"session {session_id} works in {own!r}, and stays there")
-    named = found.agent if is_agent(found.agent) else found.model
-    agent = named if is_agent(named) else ""
-    model, effort = ("", "") if agent else (found.model, found.effort)
-    return PreviousRun(own or wanted, model, agent, not own, effort)
+    name = last.agent if is_agent(last.agent) else last.model
+    if is_agent(name):
+        return PreviousRun(own or wanted, agent=name, moved=not own)
+    return PreviousRun(own or wanted, last.model, moved=not own, effort=last.effort)
 
 
-def _own(ground: WorkspaceScope, newest: str, first: str) -> str:
-    """The folder of a session, where it is there."""
-    allowed = newest if ground.allows(newest) else ""
-    places = (Path(one) for one in (allowed, first) if one)
-    return next((str(one.resolve()) for one in places if one.is_dir()), "")
+def _existing(scope: WorkspaceScope, newest: str, first: str) -> str:
+    """Return the folder of a session if it exists."""
+    folders = (Path(path) for path in (newest if scope.allows(newest) else "", first) if path)
+    return next((str(path.resolve()) for path in folders if path.is_dir()), "")

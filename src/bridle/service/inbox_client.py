@@ -1,102 +1,105 @@
-"""Verbs for a session that another process holds: a letter, and what its log then says of it.
+"""Send commands to the process that owns a session, and find their outcome in its log.
 
-Whoever holds the session takes the letter. Should they let go meanwhile, it is taken up here. What
-the verbs mean is not known here.
+If the owner ends meanwhile, the session is opened here, which handles the messages in its inbox.
 """
 
 import asyncio
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
 from bridle.errors import AgentError, SessionError
 from bridle.events import InboxMessageRefused
+from bridle.protocols.session_catalog import LogReader
 from bridle.protocols.session_errors import Unavailable
 from bridle.protocols.store import InboxMessage, Record
-from bridle.runtime.inbox_sender import send_message
+from bridle.runtime.inbox_sender import without_secrets
 from bridle.service.open_sessions import OpenSessions
 from bridle.service.workspace_scope import WorkspaceScope
-from bridle.stores.locks import describe_process, owner_pid
-from bridle.stores.reader import LogReader
 
 _TICK = 0.05  # seconds between two looks at the log
-_LOOK = 10  # ticks between two looks at who holds it
+_TICKS_PER_OWNER = 10  # ticks between two looks at who owns it
 T = TypeVar("T")
 
 
 class MessageRefused(SessionError):
-    """Who holds the session has refused a letter."""
+    """The owner of the session has refused a message."""
 
 
 class InboxClient:
-    """Puts letters, and waits a while for what comes of them."""
+    """Sends messages to owners, and waits up to `timeout` seconds for what comes of each."""
 
-    def __init__(self, ground: WorkspaceScope, holding: OpenSessions, patience: float) -> None:
-        self._ground = ground
-        self._holding = holding
-        self._patience = patience
+    def __init__(self, scope: WorkspaceScope, sessions: OpenSessions, timeout: float) -> None:
+        self._scope = scope
+        self._sessions = sessions
+        self._timeout = timeout
 
-    async def elsewhere(self, session_id: str) -> bool:
-        """Does another process hold it? Raise `UnknownSession`, also where it is foreign."""
-        if self._holding.get_open(session_id) is not None:
+    async def is_needed(self, session_id: str) -> bool:
+        """Whether another process owns the session. Raise `UnknownSession`, also if not allowed."""
+        if self._sessions.get_open(session_id) is not None:
             return False
-        await asyncio.to_thread(self._ground.known, session_id)
-        if self._holding.get_open(session_id) is not None:  # meanwhile
+        await asyncio.to_thread(self._scope.session, session_id)
+        if self._sessions.get_open(session_id) is not None:  # it was opened meanwhile
             return False
-        pid = await asyncio.to_thread(owner_pid, self._ground.folder.path(session_id))
-        return pid not in (None, os.getpid())
+        owner = await asyncio.to_thread(self._scope.catalog.owner, session_id)
+        return owner is not None and not owner.is_self
 
-    async def post(
+    async def send(
         self,
         session_id: str,
-        letter: InboxMessage,
+        message: InboxMessage,
         outcome: Callable[[Record], T | None],
         *,
-        again: bool = False,
+        is_sent: bool = False,
     ) -> T:
-        """What `outcome` finds in the log once the letter was done. `again`: it lies there already.
+        """Return what `outcome` finds in the log once the message was handled.
 
-        Raise `MessageRefused` where it was refused, `Unavailable` where nothing was seen in time.
+        `is_sent`: it is in the inbox already. Raise `MessageRefused`, or `Unavailable` if nothing
+        was found in time.
         """
-        self._holding.check_taking()
-        folder = self._ground.folder
-        reader = await asyncio.to_thread(folder.reader, session_id, None)
+        self._sessions.check_running()
+        catalog = self._scope.catalog
+        reader = await asyncio.to_thread(catalog.reader, session_id, None)
         try:
-            if not again:
-                await asyncio.to_thread(send_message, folder, session_id, letter)
-            return await self._outcome(session_id, letter.id, reader, outcome)
+            if not is_sent:
+                safe = await asyncio.to_thread(without_secrets, message)
+                await asyncio.to_thread(catalog.send, session_id, safe)
+            return await self._outcome(session_id, message.id, reader, outcome)
         finally:
             reader.close()
 
     async def _outcome(
-        self, session_id: str, letter: str, reader: LogReader, outcome: Callable[[Record], T | None]
+        self,
+        session_id: str,
+        message_id: str,
+        reader: LogReader,
+        outcome: Callable[[Record], T | None],
     ) -> T:
-        for tick in range(int(self._patience / _TICK)):
+        for tick in range(1, int(self._timeout / _TICK) + 1):
             for record in await asyncio.to_thread(reader.read_new):
-                _check(record, letter)
+                _check(record, message_id)
                 if (found := outcome(record)) is not None:
                     return found
-            if tick % _LOOK == _LOOK - 1:
+            if tick % _TICKS_PER_OWNER == 0:
                 await self._take_over(session_id)
             await asyncio.sleep(_TICK)
-        pid = await asyncio.to_thread(owner_pid, self._ground.folder.path(session_id))
+        owner = await asyncio.to_thread(self._scope.catalog.owner, session_id)
         raise Unavailable(
-            f"it was handed to {describe_process(pid or 0)}, "
+            f"it was handed to {owner.description if owner else 'another process'}, "
             "which holds the session and has not taken it yet",
             hint="It is kept, and taken as soon as that process looks. Nothing has to be repeated.",
             more={"posted": True},
         )
 
     async def _take_over(self, session_id: str) -> None:
-        """Where nobody holds the session any more it is taken up, which does its letters."""
-        if not await self.elsewhere(session_id):
+        """Open the session if no process owns it any more."""
+        if not await self.is_needed(session_id):
             with suppress(AgentError):
-                async with self._holding.use(session_id) as session:
+                async with self._sessions.use(session_id) as session:
                     await session.check_inbox()
 
 
-def _check(record: Record, letter: str) -> None:
+def _check(record: Record, message_id: str) -> None:
     event = record.event
-    if isinstance(event, InboxMessageRefused) and event.letter == letter:
+    if isinstance(event, InboxMessageRefused) and event.letter == message_id:
         raise MessageRefused(event.message or "it was refused")

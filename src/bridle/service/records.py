@@ -1,7 +1,7 @@
-"""What a session's log holds, for those who read: records as they stand, and whole copies.
+"""Records as they are in a session's log, in pages; and the whole log as a file.
 
-Nothing is taken up, and nothing is held whole: a page ends where its records have become large, and
-only a few are read at once. Everything that blocks runs in a thread.
+Nothing is held in memory whole: a page ends when its records have become large, and only a few
+pages are read at once. Everything that blocks runs in a thread.
 """
 
 import asyncio
@@ -17,9 +17,8 @@ from bridle.protocols.session_errors import BadRequest
 from bridle.protocols.session_values import RecordPage
 from bridle.protocols.store import Record, SessionSummary
 from bridle.service.workspace_scope import WorkspaceScope
-from bridle.stores.log_format import HEADER, TAIL
+from bridle.stores.log_format import HEADER, TAIL, utc_timestamp
 from bridle.stores.markdown import to_markdown
-from bridle.stores.transfer import export_lines, head_of
 
 _MOST = 1000  # records at a time
 _BYTES = 4 << 20  # of records at a time; one that is larger comes alone
@@ -32,51 +31,59 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 Line = tuple[int, bytes]  # a record: its number, and its line without the hash
 
 
-class Reading:
-    """Reads logs."""
+class LogRecords:
+    """Pages of records, and whole copies, of the logs of sessions."""
 
-    def __init__(self, ground: WorkspaceScope) -> None:
-        self._ground = ground
-        self._turn = asyncio.Semaphore(_AT_ONCE)
+    def __init__(self, scope: WorkspaceScope) -> None:
+        self._scope = scope
+        self._reading = asyncio.Semaphore(_AT_ONCE)
 
-    async def records(self, session_id: str, after: int, before: int, limit: int) -> RecordPage:
-        """Those after a record, or the last ones before one. Raise `UnknownSession`."""
+    async def page(self, session_id: str, after: int, before: int, limit: int) -> RecordPage:
+        """Return those after a record, or the last ones before one. Raise `UnknownSession`."""
         if min(after, before) < 0 or limit < 1:
             raise BadRequest("`after`, `before` and `limit` are numbers of records, and not less")
-        most = min(limit, _MOST)
-        async with self._turn:
-            return await asyncio.to_thread(self._records, session_id, after, before, most)
+        limit = min(limit, _MOST)
+        async with self._reading:
+            return await asyncio.to_thread(self._page, session_id, after, before, limit)
 
-    def _records(self, session_id: str, after: int, before: int, limit: int) -> RecordPage:
-        self._ground.known(session_id)
-        last = head_of(self._ground.folder, session_id).seq
+    def export(self, session_id: str, form: str) -> AsyncIterator[bytes]:
+        """Return the session as a file, in pieces. Raise `BadRequest` for an unknown format."""
+        if form not in FORMS:
+            raise BadRequest(f"there is no format {form[:40]!r}", hint=f"It is {', '.join(FORMS)}.")
+        return _in_pieces(self._exported(session_id, form))
+
+    def _page(self, session_id: str, after: int, before: int, limit: int) -> RecordPage:
+        self._scope.session(session_id)
+        last = self._scope.catalog.last_seq(session_id)
         if before:
             after = max(after, min(before, last + 1) - 1 - limit)
         lines = self._lines(session_id, after)
-        found = _last(lines, before) if before else _first(lines, limit)
-        end = found[-1][0] if found else last
-        return RecordPage(tuple(Raw(line) for _, line in found), end if end < last else 0, last)
+        page = _last(lines, before) if before else _first(lines, limit)
+        end = page[-1][0] if page else last
+        return RecordPage(tuple(Raw(line) for _, line in page), end if end < last else 0, last)
 
     def _lines(self, session_id: str, after: int) -> Iterator[Line]:
-        """The records after a number, each as a line without its hash."""
-        with self._ground.folder.reader(session_id, after, _BLOCK) as reader:
+        with self._scope.catalog.reader(session_id, after, _BLOCK) as reader:
             while lines := reader.read_new_lines():
                 for line in map(record_line, lines):
-                    yield line_number(line), line
+                    yield line_number(line), without_breaks(line)
 
-    def export(self, session_id: str, form: str) -> AsyncIterator[bytes]:
-        """The session as a file, in pieces. Raise `BadRequest` for a form that there is not."""
-        if form not in FORMS:
-            raise BadRequest(f"there is no format {form[:40]!r}", hint=f"It is {', '.join(FORMS)}.")
-        return _pieces(self._copied(session_id, form))
-
-    def _copied(self, session_id: str, form: str) -> Iterator[bytes]:
-        _, head = self._ground.known(session_id)
+    def _exported(self, session_id: str, form: str) -> Iterator[bytes]:
+        head = self._scope.session(session_id)
         if form == "jsonl":
-            yield from export_lines(self._ground.folder, session_id)
+            yield from self._scope.catalog.export(session_id)
             return
-        summary = SessionSummary(*head[:8])
-        for text in to_markdown(summary, self._ground.folder.read(session_id)):
+        summary = SessionSummary(
+            head.id,
+            head.created_at,
+            utc_timestamp(head.changed),
+            head.title,
+            head.workspace,
+            head.model,
+            head.size,
+            head.tags,
+        )
+        for text in to_markdown(summary, self._scope.catalog.read(session_id)):
             yield text.encode("utf-8", "backslashreplace")
 
 
@@ -87,7 +94,7 @@ def record_line(found: Record | bytes) -> bytes:
     else:
         data, timestamp = encode_data(found.event), _encode(found.timestamp)
         line = b'{"seq":%d,"timestamp":%b,"data":%b}' % (found.seq, timestamp, data)
-    return without_breaks(line)
+    return line
 
 
 def without_breaks(line: bytes) -> bytes:
@@ -109,7 +116,7 @@ _decode_number = msgspec.json.Decoder(_Numbered).decode
 
 
 def _first(lines: Iterable[Line], limit: int) -> list[Line]:
-    """As many as may come at a time, at least one."""
+    """Return as many as fit into a page, at least one."""
     found: list[Line] = []
     size = 0
     for seq, line in lines:
@@ -121,7 +128,7 @@ def _first(lines: Iterable[Line], limit: int) -> list[Line]:
 
 
 def _last(lines: Iterable[Line], before: int) -> list[Line]:
-    """The last ones before a record, as many as may come at a time, at least one."""
+    """Return the last ones before a record, as many as fit into a page, at least one."""
     found: deque[Line] = deque()
     size = 0
     for seq, line in takewhile(lambda one: one[0] < before, lines):
@@ -132,7 +139,7 @@ def _last(lines: Iterable[Line], before: int) -> list[Line]:
     return list(found)
 
 
-async def _pieces(lines: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _in_pieces(lines: Iterator[bytes]) -> AsyncIterator[bytes]:
     def take() -> bytes:
         found = bytearray()
         for line in lines:

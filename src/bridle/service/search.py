@@ -1,7 +1,4 @@
-"""Looks around: files of a workspace by a few letters, words in all sessions, what a rule covers.
-
-Nothing is changed and nothing is taken up. Everything that blocks runs in a thread.
-"""
+"""Find files of a workspace, text in all sessions, and past calls that a rule covers."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -14,14 +11,12 @@ from bridle.engine.grants import covered_calls
 from bridle.errors import ConfigError
 from bridle.messages import ToolCall
 from bridle.policy import parse_rule
+from bridle.protocols.session_catalog import HeadQuery
 from bridle.protocols.session_errors import BadRequest
 from bridle.protocols.session_values import FilePaths, RulePreview, SearchHit, SearchHits
 from bridle.runtime.dry_run import past_calls
 from bridle.service.engine_pool import previous_run
-from bridle.service.open_sessions import OpenSessions
 from bridle.service.workspace_scope import WorkspaceScope
-from bridle.stores.search import search
-from bridle.stores.session_index import log_entries, read_entries
 from bridle.workspace.ignore import FileTree
 from bridle.workspace.text import one_line
 from bridle.workspace.workspace import Workspace
@@ -33,60 +28,64 @@ _SECONDS = 2.0  # that a workspace is looked through; what was found until then 
 Rank = tuple[int, int, int]
 
 
-class Looking:
-    """Looks for things."""
+class SessionSearch:
+    """Finds files, text and past calls. Changes nothing and opens no session."""
 
-    def __init__(self, ground: WorkspaceScope, holding: OpenSessions) -> None:
-        self._ground = ground
-        self._holding = holding
+    def __init__(self, scope: WorkspaceScope) -> None:
+        self._scope = scope
 
-    async def files(self, session_id: str, query: str, limit: int) -> FilePaths:
-        """Files of the session's workspace whose names have these letters, in this order."""
-        most = min(max(1, limit), _FILES)
-        session = self._holding.get_open(session_id)
-        root = session.workspace if session is not None else ""
-        return await asyncio.to_thread(self._files, session_id, root, query[:_LETTERS], most)
+    async def files(self, session_id: str, workspace: str, query: str, limit: int) -> FilePaths:
+        """Return files of a session's workspace, if that is known, or of where it last worked."""
+        limit = min(max(1, limit), _FILES)
+
+        def find() -> FilePaths:
+            self._scope.session(session_id)
+            root = workspace or previous_run(self._scope, session_id).workspace
+            return _matching(root, query[:_LETTERS], limit)
+
+        return await asyncio.to_thread(find)
 
     async def workspace_files(self, workspace: str, query: str, limit: int) -> FilePaths:
-        """The same before there is a session. Raise `UnknownWorkspace`."""
-        root = self._ground.workspace(workspace)
-        most = min(max(1, limit), _FILES)
-        return await asyncio.to_thread(_matching, root, query[:_LETTERS], most)
+        """Return files of a workspace. Raise `UnknownWorkspace`."""
+        root = self._scope.workspace(workspace)
+        limit = min(max(1, limit), _FILES)
+        return await asyncio.to_thread(_matching, root, query[:_LETTERS], limit)
 
-    async def preview_rule(self, session_id: str, rule: str) -> RulePreview:
-        """Past calls that a rule would have covered. Raise `BadRequest` for what is no rule."""
-        return await asyncio.to_thread(self._previewed, session_id, rule)
-
-    async def search(self, words: str, limit: int) -> SearchHits:
-        """Where the words stand, the newest session first. Raise `BadRequest` for none."""
+    async def text(self, words: str, limit: int) -> SearchHits:
+        """Return where the words occur, the newest session first. Raise `BadRequest` for none."""
         if not words.strip():
             raise BadRequest("there is nothing to look for", hint="Say some words: ?q=…")
-        return await asyncio.to_thread(self._found, words, min(max(1, limit), _HITS))
+        return await asyncio.to_thread(self._text, words, min(max(1, limit), _HITS))
 
-    def _files(self, session_id: str, root: str, query: str, limit: int) -> FilePaths:
-        self._ground.known(session_id)
-        root = root or previous_run(self._ground, session_id).workspace
-        return _matching(root, query, limit)
+    async def covered_calls(self, session_id: str, rule: str) -> RulePreview:
+        """Return past calls that a rule would have covered. Raise `BadRequest` if it is no rule."""
+        return await asyncio.to_thread(self._covered_calls, session_id, rule)
 
-    def _previewed(self, session_id: str, rule: str) -> RulePreview:
-        _, head = self._ground.known(session_id)
-        try:
-            read = replace(parse_rule(rule), where=head.workspace)
-        except ConfigError as error:
-            raise BadRequest(error.message, hint=error.hint) from None
-        past = past_calls(session_id, self._ground.folder)
-        return RulePreview(tuple(_words(call) for call in covered_calls(read, past)))
-
-    def _found(self, words: str, limit: int) -> SearchHits:
-        heads = {one.id: one for one in read_entries(log_entries(self._ground.folder.folder))}
-        ours = [one.id for one in heads.values() if self._ground.allows(one.workspace)]
-        hits = search(self._ground.folder, words, sessions=set(ours), limit=limit)
+    def _text(self, words: str, limit: int) -> SearchHits:
+        heads = self._scope.catalog.heads(HeadQuery(workspaces=self._scope.workspaces))
+        titles = {head.id: head.title for head in heads}
+        matches = self._scope.catalog.search(words, set(titles), limit)
         return SearchHits(
             tuple(
-                SearchHit(one.session_id, one.seq, heads[one.session_id].title, one.text, one.kind)
-                for one in hits
+                SearchHit(
+                    session_id=match.session_id,
+                    seq=match.seq,
+                    title=titles[match.session_id],
+                    text=match.text,
+                    kind=match.kind,
+                )
+                for match in matches
             )
         )
+
+    def _covered_calls(self, session_id: str, rule: str) -> RulePreview:
+        head = self._scope.session(session_id)
+        try:
+            parsed = replace(parse_rule(rule), where=head.workspace)
+        except ConfigError as error:
+            raise BadRequest(error.message, hint=error.hint) from None
+        past = past_calls(session_id, self._scope.catalog)
+        return RulePreview(tuple(_describe(call) for call in covered_calls(parsed, past)))
 
 
 def _matching(root: str, query: str, limit: int) -> FilePaths:
@@ -138,7 +137,7 @@ def _ranked(
             return
 
 
-def _words(call: ToolCall) -> str:
+def _describe(call: ToolCall) -> str:
     given = call.arguments
     about = given.get("command") or given.get("path") or given.get("pattern") or given or ""
     return one_line(f"{call.name} {about}".strip(), 200)

@@ -1,8 +1,10 @@
-"""A session as its log tells it, without taking it. Pure folds of what stands on the disk.
+"""What is shown of a session: from the session that is open here, or from its log alone.
 
-What a session that is open here says of itself is newer; how both are shown is not known here.
+Both give the same values.
 """
 
+import os
+from difflib import unified_diff
 from typing import Any
 
 import msgspec
@@ -12,7 +14,9 @@ from bridle.engine.history import History
 from bridle.engine.session import Session
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked, Grant, SessionStarted, SettingsChanged, TurnEnded
+from bridle.messages import ToolCall
 from bridle.protocols.codec import encode_data
+from bridle.protocols.session_catalog import PendingApproval, SessionCatalog, SessionHead
 from bridle.protocols.session_values import (
     ApprovalRequest,
     ContextUsage,
@@ -23,57 +27,62 @@ from bridle.protocols.session_values import (
 from bridle.protocols.store import Record
 from bridle.runtime.agents import LOOP, is_agent
 from bridle.stores.log_format import utc_timestamp
-from bridle.stores.reader import SessionFolder, find_records, replay
-from bridle.stores.session_index import LogEntry, SessionEntry, last_run
+from bridle.workspace.change import change_lines, changed_content
+from bridle.workspace.fs import READ
+from bridle.workspace.text import one_line
+from bridle.workspace.workspace import Workspace
 
-_END = b'"data":{"type":"turn_end"'
+HERE = "here"
+_TURN_END = b'"data":{"type":"turn_end"'
+_LARGEST = 1 << 20  # bytes of a file for which a diff is made
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class LogSummary:
-    """What a log adds up to. `reason` is how the newest turn ended."""
+    """The state that a log adds up to. `reason` is how the newest turn ended."""
 
     def __init__(self) -> None:
         self.history = History()
         self.seq = 0
         self.reason = ""
         self.model = ""
-        self.workspace = ""  # where it worked last
-        self.begun = False  # did the records that were read say who carries it?
+        self.workspace = ""  # where it last worked
+        self.has_start = False  # whether the records that were read say what it runs with
 
     @property
     def agent(self) -> str:
-        """Who carries its turns."""
-        spoke = next(reversed(self.history.attached), "")
-        return spoke or (self.model if is_agent(self.model) else LOOP)
+        """The agent that runs its turns."""
+        newest = next(reversed(self.history.attached), "")
+        return newest or (self.model if is_agent(self.model) else LOOP)
 
     def apply(self, record: Record) -> None:
-        """Take one record into account."""
+        """Add one record."""
         self.history.apply(record)
         event = record.event
         if isinstance(event, TurnEnded):
             self.reason = event.reason
         elif isinstance(event, SessionStarted):
-            self.begun, self.model, self.workspace = True, event.model, event.workspace
+            self.has_start, self.model, self.workspace = True, event.model, event.workspace
         elif isinstance(event, SettingsChanged):
             self.model = event.model or self.model
 
 
-def summarize_log(folder: SessionFolder, session_id: str) -> LogSummary:
-    """What that session's log adds up to now. Raise `UnknownSession`, `StoreFailed`."""
-    seen = LogSummary()
-    seen.seq = replay(folder, session_id, seen.apply)
-    if not seen.begun:  # it was read from a checkpoint on
-        last = last_run(folder.path(session_id))
-        seen.model, seen.workspace = seen.model or last.model, last.workspace
-    if not seen.reason and seen.history.turn:
-        seen.reason = last_reason(folder, session_id)
-    return seen
+def read_summary(catalog: SessionCatalog, session_id: str) -> LogSummary:
+    """Read what a session's log adds up to now. Raise `UnknownSession`, `StoreFailed`."""
+    summary = LogSummary()
+    summary.seq = catalog.fold(session_id, summary.apply)
+    if not summary.has_start:  # it was read from a checkpoint on
+        last = catalog.last_run(session_id)
+        summary.model, summary.workspace = summary.model or last.model, last.workspace
+    if not summary.reason and summary.history.turn:
+        summary.reason = last_reason(catalog, session_id)
+    return summary
 
 
-def last_reason(folder: SessionFolder, session_id: str) -> str:
-    """How its newest turn ended; empty where none has."""
+def last_reason(catalog: SessionCatalog, session_id: str) -> str:
+    """Return how its newest turn ended; empty if none has."""
     try:
-        for record in find_records(folder, session_id, _END):
+        for record in catalog.find(session_id, _TURN_END):
             if isinstance(record.event, TurnEnded):
                 return record.event.reason
     except AgentError:
@@ -81,30 +90,26 @@ def last_reason(folder: SessionFolder, session_id: str) -> str:
     return ""
 
 
-HERE = "here"
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+def state_of(history: History, reason: str, *, is_owned: bool) -> tuple[State, str]:
+    """Return what a session does, and how its newest turn ended.
 
-
-def state_of(history: History, reason: str, *, held: bool) -> tuple[State, str]:
-    """What a session does, and how its newest turn ended.
-
-    A turn that runs nowhere was cut off, which whoever takes the session up will say.
+    If a turn is running but no process owns the session, it was cut off.
     """
     if history.pending:
         return "waiting", reason
     if history.running and not history.parked:
-        return ("running", "") if held else ("failed", "interrupted")
-    if history.waiting and held:
+        return ("running", "") if is_owned else ("failed", "interrupted")
+    if history.waiting and is_owned:
         return "running", ""
     if not reason or not history.turn:
         return "idle", ""
     return ("done" if reason == "done" else "failed"), reason
 
 
-def of_open(session: Session, place: LogEntry, head: SessionEntry, reason: str) -> SessionInfo:
-    """A session that is open here."""
+def info_of_session(session: Session, head: SessionHead, reason: str) -> SessionInfo:
+    """Describe a session that is open here."""
     history = session.history
-    state, reason = state_of(history, reason, held=True)
+    state, reason = state_of(history, reason, is_owned=True)
     return SessionInfo(
         id=session.id,
         title=session.title,
@@ -115,32 +120,32 @@ def of_open(session: Session, place: LogEntry, head: SessionEntry, reason: str) 
         state=state,
         reason=reason,
         seq=session.seq,
-        **_folded(history, place, head),
+        **_from_history(history, head),
         holder=HERE,
     )
 
 
-def of_log(seen: LogSummary, place: LogEntry, head: SessionEntry, holder: str) -> SessionInfo:
-    """A session as its log tells it."""
-    history = seen.history
-    state, reason = state_of(history, seen.reason, held=bool(holder))
+def info_of_log(summary: LogSummary, head: SessionHead, owner: str) -> SessionInfo:
+    """Describe a session from its log."""
+    history = summary.history
+    state, reason = state_of(history, summary.reason, is_owned=bool(owner))
+    is_lasting = owner or history.mode != "auto"  # auto ends with its process
     return SessionInfo(
-        id=place.id,
+        id=head.id,
         title=history.title or head.title,
-        workspace=seen.workspace or head.workspace,
-        model=seen.model or head.model,
-        agent=seen.agent,
-        mode=history.mode if holder or history.mode != "auto" else "",  # it ended with its process
+        workspace=summary.workspace or head.workspace,
+        model=summary.model or head.model,
+        agent=summary.agent,
+        mode=history.mode if is_lasting else "",
         state=state,
         reason=reason,
-        seq=seen.seq,
-        **_folded(history, place, head),
-        holder=holder,
+        seq=summary.seq,
+        **_from_history(history, head),
+        holder=owner,
     )
 
 
-def _folded(history: History, place: LogEntry, head: SessionEntry) -> dict[str, Any]:
-    """What is the same of a session, whoever holds it."""
+def _from_history(history: History, head: SessionHead) -> dict[str, Any]:
     used = history.metrics
     return {
         "waiting": len(history.pending),
@@ -149,63 +154,101 @@ def _folded(history: History, place: LogEntry, head: SessionEntry) -> dict[str, 
         "unpriced": used.unpriced,
         "tokens": used.tokens,
         "created_at": head.created_at,
-        "updated_at": utc_timestamp(place.changed),
+        "updated_at": utc_timestamp(head.changed),
         "tags": history.tags,
         "parent": history.parent,
     }
 
 
-def of_head(place: LogEntry, head: SessionEntry) -> SessionInfo:
-    """A session whose log cannot be read, or not wholly: what there is to say of it."""
+def info_of_head(head: SessionHead, owner: str) -> SessionInfo:
+    """Describe a session whose log cannot be read."""
     return SessionInfo(
-        id=place.id,
+        id=head.id,
         title=head.title,
         workspace=head.workspace,
         model=head.model,
         created_at=head.created_at,
-        updated_at=utc_timestamp(place.changed),
+        updated_at=utc_timestamp(head.changed),
         tags=head.tags,
         parent=head.parent,
+        holder=owner,
     )
 
 
-def queued(history: History) -> tuple[QueuedPrompt, ...]:
-    """The prompts that wait."""
-    found = history.waiting.items()
-    return tuple(QueuedPrompt(seq, one.content, one.by, one.turn) for seq, one in found)
+def queued_prompts(history: History) -> tuple[QueuedPrompt, ...]:
+    """Return the prompts that wait for their turns."""
+    return tuple(
+        QueuedPrompt(seq, prompt.content, prompt.by, prompt.turn)
+        for seq, prompt in history.waiting.items()
+    )
 
 
-def context(history: History, window: int | None) -> ContextUsage:
-    """How full the model's window is."""
+def context_usage(history: History, window: int | None) -> ContextUsage:
+    """Return how full the model's context window is."""
     return ContextUsage(history.metrics.context_tokens, window or 0)
 
 
-def granted(history: History, seconds: float) -> tuple[Grant, ...]:
-    """What was allowed for the session and has not ended."""
-    found = history.grants.values()
-    return tuple(with_end(one, seconds) for one in found if not has_ended(one, seconds))
+def valid_grants(history: History, seconds: float) -> tuple[Grant, ...]:
+    """Return the grants that have not ended; one without an end lasts for `seconds`."""
+    grants = history.grants.values()
+    return tuple(with_end(grant, seconds) for grant in grants if not has_ended(grant, seconds))
 
 
-def asked_data(asked: ApprovalAsked) -> dict[str, Any]:
-    """A question as the log has it."""
+def approval_request(pending: PendingApproval, info: SessionInfo) -> ApprovalRequest:
+    """Return a pending approval with the session that it belongs to."""
+    asked = pending.asked
+    return ApprovalRequest(
+        session_id=info.id,
+        call_id=asked.call.id,
+        shown=asked.shown,
+        seq=pending.seq,
+        asked=approval_data(asked),
+        session_title=info.title,
+        parent=info.parent,
+        diff=diff_of(asked.call, info.workspace),
+        expires=asked.expires,
+        posted=pending.posted,
+    )
+
+
+def approval_data(asked: ApprovalAsked) -> dict[str, Any]:
+    """Return an approval request as the log has it."""
     return _decode(encode_data(asked))
 
 
-def pending_view(
-    asked: ApprovalAsked, seq: int, view: SessionInfo, *, posted: bool
-) -> ApprovalRequest:
-    """A question, with whose it is."""
-    from bridle.service.pending_diff import diff_of
+def diff_of(call: ToolCall, workspace: str) -> str:
+    """Return what a call would change in a file, as a unified diff; "" if it changes no file.
 
-    return ApprovalRequest(
-        session_id=view.id,
-        call_id=asked.call.id,
-        shown=asked.shown,
-        seq=seq,
-        asked=asked_data(asked),
-        session_title=view.title,
-        parent=view.parent,
-        diff=diff_of(asked.call, view.workspace),
-        expires=asked.expires,
-        posted=posted,
+    If the file cannot be read, the change is shown as the call states it.
+    """
+    path = call.arguments.get("path")
+    before = _content(path, workspace) if isinstance(path, str) else None
+    after = changed_content(call.arguments, before) if before is not None else None
+    if before is None or after is None:
+        change = change_lines(call.arguments, before)
+        return "\n".join(change[0]) if change is not None else ""
+    name = one_line(str(path), 500)
+    lines = unified_diff(
+        before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", lineterm=""
     )
+    return "\n".join(lines)
+
+
+def _content(path: str, workspace: str) -> str | None:
+    """Return what the file contains now, "" if there is none, None if it is no small text."""
+    try:
+        resolved = Workspace(workspace).resolve_path(path)
+        if resolved is None:
+            return None
+        handle = os.open(resolved, READ)
+    except FileNotFoundError:
+        return ""
+    except (AgentError, OSError, ValueError):
+        return None
+    try:
+        data = os.read(handle, _LARGEST + 1)
+        return data.decode() if len(data) <= _LARGEST else None
+    except (OSError, UnicodeDecodeError):
+        return None
+    finally:
+        os.close(handle)

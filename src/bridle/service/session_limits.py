@@ -1,6 +1,6 @@
-"""Limits of a session as HTTP has them, and as its log keeps them. No limit is None there, 0 here.
+"""The limits of a session, as its log keeps them and as they are shown.
 
-Which limits hold is said by the session.
+"No limit" is None where it is shown, and 0 in the engine.
 """
 
 import msgspec
@@ -8,42 +8,40 @@ from msgspec.structs import asdict, replace
 
 from bridle.engine.budget import Limits
 from bridle.events import LimitsNarrowed
+from bridle.protocols.session_catalog import SessionCatalog
 from bridle.protocols.session_values import SessionLimits
-from bridle.stores.reader import SessionFolder, find_records
 
 _KIND = b'"kind":"limits"'
 
 
-def to_view(limits: Limits) -> SessionLimits:
-    """The limits as a client is shown them."""
-    given = asdict(limits)
-    names = SessionLimits.__struct_fields__
-    return SessionLimits(**{name: given[name] or None for name in names})
+def to_session_limits(limits: Limits) -> SessionLimits:
+    """Return limits as they are shown."""
+    values = asdict(limits)
+    return SessionLimits(**{name: values[name] or None for name in SessionLimits.__struct_fields__})
 
 
-def narrowed(limits: Limits, wanted: SessionLimits) -> Limits:
-    """The limits with those that are wanted; what is left out stays."""
-    given = {name: value for name, value in asdict(wanted).items() if value is not None}
+def with_changes(limits: Limits, changes: SessionLimits) -> Limits:
+    """Return the limits with those that are given; the others stay."""
+    given = {name: value for name, value in asdict(changes).items() if value is not None}
     return replace(limits, **given)
 
 
-def kept_limits(folder: SessionFolder, session_id: str, usual: Limits) -> Limits:
-    """The limits of a session: the usual ones, and where its log has narrower ones, those."""
-    for record in find_records(folder, session_id, _KIND):
+def recorded_limits(catalog: SessionCatalog, session_id: str, usual: Limits) -> Limits:
+    """Return the usual limits, narrowed by those that the session's log records."""
+    for record in catalog.find(session_id, _KIND):
         event = record.event
         if isinstance(event, LimitsNarrowed):
             try:
-                kept = msgspec.convert(event.limits, Limits)
+                recorded = msgspec.convert(event.limits, Limits)
             except msgspec.ValidationError:
                 return usual
-            return _narrower(usual, kept)
+            return _narrower(usual, recorded)
     return usual
 
 
-def _narrower(ours: Limits, kept: Limits) -> Limits:
-    """Of each the narrower one: the settings may have become stricter since."""
-    mine, theirs = asdict(ours), asdict(kept)
-    both = {name: (mine[name], theirs[name]) for name in SessionLimits.__struct_fields__}
-    return replace(
-        ours, **{name: min(filter(None, pair), default=0) for name, pair in both.items()}
-    )
+def _narrower(usual: Limits, recorded: Limits) -> Limits:
+    """Return the narrower of each: the settings may have become stricter meanwhile."""
+    ours, theirs = asdict(usual), asdict(recorded)
+    names = SessionLimits.__struct_fields__
+    pairs = {name: filter(None, (ours[name], theirs[name])) for name in names}
+    return replace(usual, **{name: min(pair, default=0) for name, pair in pairs.items()})

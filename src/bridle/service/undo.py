@@ -1,10 +1,8 @@
-"""Undo over HTTP: what taking back a turn would do, and doing exactly that. Knows no files itself.
-
-What was shown has a name, and an undo that names it does that or nothing.
-"""
+"""Undo what a turn changed in files: exactly what was previewed, or nothing."""
 
 import asyncio
 from hashlib import blake2b
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -20,7 +18,6 @@ from bridle.protocols.session_values import (
     UndoRequest,
     UndoResult,
 )
-from bridle.service.open_sessions import OpenSessions
 from bridle.service.workspace_scope import WorkspaceScope
 from bridle.workspace.undo.plan import Outcome
 from bridle.workspace.undo.undo import Undo as UndoStore
@@ -32,30 +29,24 @@ _HOW: dict[str, Literal["added", "changed", "deleted"]] = {
 }
 
 
-class Undoing:
-    """Previews an undo, and does it."""
+class SessionUndo:
+    """Previews what undoing a turn would do, and does exactly that."""
 
-    def __init__(self, ground: WorkspaceScope, holding: OpenSessions) -> None:
-        self._ground = ground
-        self._holding = holding
+    def __init__(self, scope: WorkspaceScope, state_folder: Path) -> None:
+        self._scope = scope
+        self._state_folder = state_folder
 
     async def preview(self, session_id: str, turn: int) -> UndoPreview:
-        """What it would do. Raise `NotFound` where there is nothing to take back."""
+        """Return what it would do. Raise `NotFound` if there is nothing to undo."""
         seen = await asyncio.to_thread(self._look, session_id, turn)
         told = await asyncio.to_thread(self._differences, session_id, seen.turn)
         return _view(seen, told)
 
-    async def undo(self, session_id: str, undo: UndoRequest, by: str) -> UndoResult:
-        """Do it, and say so in the session's log.
+    async def undo(self, session: Session, undo: UndoRequest, by: str) -> UndoResult:
+        """Undo a turn and record it in the session's log.
 
         Raise `ApprovalChanged`, `UndoClash` or `SessionBusy`; then nothing was changed.
         """
-        self._holding.check_taking()
-        async with self._holding.use(session_id) as session:
-            return await self.undo_in(session, undo, by)
-
-    async def undo_in(self, session: Session, undo: UndoRequest, by: str) -> UndoResult:
-        """The same in a session that whoever asks has open."""
         session.check_idle()
         seen = await asyncio.to_thread(self._look, session.id, undo.turn)
         if undo.token and undo.token != _token(seen):
@@ -76,9 +67,8 @@ class Undoing:
         return UndoResult(turn=done.turn, files=files, skipped=skipped, undo=done.undo)
 
     def _keeper(self, session_id: str) -> UndoStore:
-        _, head = self._ground.known(session_id)
-        root = self._ground.workspace(head.workspace)
-        return UndoStore(root, self._ground.folder.folder)
+        root = self._scope.workspace(self._scope.session(session_id).workspace)
+        return UndoStore(root, self._state_folder)
 
     def _look(self, session_id: str, turn: int) -> Outcome:
         keeper = self._keeper(session_id)

@@ -9,10 +9,9 @@ import os
 from datetime import UTC, datetime
 from functools import partial
 
-from msgspec import Struct
-
 from bridle.errors import StoreFailed
 from bridle.events import ApprovalAnswered, ApprovalAsked, add_request, take_request
+from bridle.protocols.session_catalog import PendingApproval
 from bridle.protocols.store import Record
 from bridle.stores.inbox_files import read_messages
 from bridle.stores.log_format import iter_lines_backward, record_types
@@ -24,21 +23,6 @@ log = logging.getLogger(__name__)
 
 _APPROVALS = (b"approval_asked", b"approval_answered")
 _TYPES = record_types("approval_asked", "approval_answered", "turn_end", "rewind", "fork")
-
-
-class PendingApproval(Struct, frozen=True):
-    """An approval request that nobody has answered, and the number of its record.
-
-    `expired`: its time limit has passed. `posted`: an answer is in the session's inbox and takes
-    effect when the session is resumed.
-    """
-
-    session_id: str
-    asked: ApprovalAsked
-    seq: int
-    timestamp: str = ""
-    expired: bool = False
-    posted: bool = False
 
 
 def pending_approvals(folder: SessionFolder) -> list[PendingApproval]:

@@ -1,7 +1,7 @@
 """Where sessions live, as a face at a terminal needs it: in this process, or on a server.
 
-The screen and the REPL know this promise alone. `cli/house_here.py` keeps it with an engine of its
-own, `house_there.py` over HTTP. Everything here is a value or a promise; nothing shows anything.
+The screen and the REPL know this protocol alone. `cli/local_backend.py` implements it for this
+machine, `remote_backend.py` over HTTP. Everything here is a value or a protocol.
 Text in these values comes from files, models and servers: whoever shows it neutralises it.
 """
 
@@ -15,6 +15,7 @@ from bridle.events import ApprovalAsked
 from bridle.policy import Mode
 from bridle.presentation.commands import Command
 from bridle.protocols.session import Answer, Conversation
+from bridle.protocols.session_values import SearchHit
 
 
 class Listed(Struct, frozen=True, kw_only=True):
@@ -37,16 +38,6 @@ class Listed(Struct, frozen=True, kw_only=True):
     updated_at: str = ""
     parent: str = ""
     holder: str = ""  # who has it open now; empty: nobody
-
-
-class Found(Struct, frozen=True, kw_only=True):
-    """A place where words were found; `kind`: prompt, reply, call and so on."""
-
-    session_id: str
-    seq: int
-    title: str = ""
-    text: str = ""
-    kind: str = ""
 
 
 class Named(Struct, frozen=True, kw_only=True):
@@ -152,6 +143,11 @@ class House(SessionList, Protocol):
         ...
 
     @property
+    def is_own(self) -> bool:
+        """Whether the session is in an engine of this process, which asks for approvals itself."""
+        ...
+
+    @property
     def is_begun(self) -> bool:
         """Is there a log of this session yet?"""
         ...
@@ -210,7 +206,7 @@ class House(SessionList, Protocol):
     async def change_model(self, name: str) -> None: ...
     async def change_agent(self, name: str) -> None: ...
     async def change_mode(self, mode: Mode) -> None: ...
-    async def search(self, words: str, limit: int = 20) -> tuple[Found, ...]: ...
+    async def search(self, words: str, limit: int = 20) -> tuple[SearchHit, ...]: ...
     async def export(self, path: Path, form: str, *, force: bool = False) -> tuple[Path, int]:
         """Write this session to a private file of this machine: where it is, how many bytes."""
         ...

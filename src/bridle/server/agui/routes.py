@@ -63,7 +63,7 @@ def routes() -> tuple[ApiRoute, ...]:
         given = run_input.given_of(_plain(body))
         if len(running) >= _MOST:
             raise refused("too_many_streams", f"{_MOST} runs are under way.", "Try again later.")
-        check_choice(context.sessions.offer, caller, given.new)
+        check_choice(context.sessions.choices, caller, given.new)
         for one in given.answers:
             await check_reach(context.sessions, caller, one.session_id, one.call_id, one.answer)
         begun = await runs.begin(context.sessions, threads, given, caller.name)

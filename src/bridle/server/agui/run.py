@@ -32,9 +32,7 @@ from bridle.protocols.store import Record
 from bridle.server.agui.events import Events, Told, interrupt, meters, paused, started
 from bridle.server.agui.run_input import Given, Said, name_of
 from bridle.server.agui.threads import Threads
-from bridle.server.threads import in_thread
 from bridle.service.local_service import LocalService
-from bridle.stores.reader import LogReader, find_records
 
 QUIET = 15.0  # seconds without a word, after which a comment says that we are still here
 _KEEP_ALIVE = b": still here\n\n"
@@ -91,7 +89,7 @@ async def _place(sessions: LocalService, session_id: str, said: Said) -> int:
     words = said.answer.shown if mine else said.session_id
 
     def look() -> int:
-        for record in find_records(sessions.folder, session_id, words.encode()):
+        for record in sessions.catalog.find(session_id, words.encode()):
             if not mine or isinstance(record.event, ApprovalAsked):
                 return record.seq
         return 0
@@ -106,7 +104,7 @@ async def _check_kin(sessions: LocalService, session_id: str, other: str) -> Non
     for _ in range(_DEEPEST):
         if other == session_id:
             return
-        other = (await sessions.view(other)).parent if other else ""
+        other = (await sessions.info(other)).parent if other else ""
     raise BadRequest("that question belongs to another thread")
 
 
@@ -137,7 +135,7 @@ class Run:
                 await self._stop()
 
     async def _events(self) -> AsyncGenerator[bytes, None]:
-        records = followed(self._sessions, self._id, self._begun.after)
+        records = self._sessions.subscribe(self._id, self._begun.after)
         try:
             async with aclosing(records):
                 async for record in records:
@@ -210,7 +208,7 @@ class Run:
         with suppress(SessionError):
             if self._sessions.stopping:
                 return
-            view = await self._sessions.view(self._id)
+            view = await self._sessions.info(self._id)
             if view.state in ("running", "waiting") and self._begun.turn in (0, view.turn):
                 await self._sessions.interrupt(self._id, self._by)
 
@@ -253,34 +251,3 @@ def _asked(one: ApprovalRequest) -> ApprovalAsked:
 
 def _frame(event: core.BaseEvent) -> bytes:
     return str(_encode(event)).encode("utf-8", "replace")
-
-
-_EVERY = 0.05  # seconds between two looks at a file that somebody else writes
-
-
-async def followed(
-    sessions: LocalService, session_id: str, after: int
-) -> AsyncGenerator[Record, None]:
-    """Every record after that number. Raise `UnknownSession` where it is deleted."""
-    last = after
-    while True:
-        session = sessions.get_open(session_id)
-        source = session.subscribe(last) if session else _elsewhere(sessions, session_id, last)
-        async with aclosing(source) as records:
-            async for record in records:
-                last = record.seq
-                yield record
-
-
-async def _elsewhere(
-    sessions: LocalService, session_id: str, after: int
-) -> AsyncGenerator[Record, None]:
-    folder = sessions.folder
-    reader = await in_thread(lambda: folder.reader(session_id, after), LogReader.close)
-    try:
-        while sessions.get_open(session_id) is None:
-            for record in await in_thread(reader.read_new):
-                yield record
-            await asyncio.sleep(_EVERY)
-    finally:
-        reader.close()

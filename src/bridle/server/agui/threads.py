@@ -58,12 +58,12 @@ class Threads:
 
 def _tagged(sessions: LocalService, tag: str) -> list[str]:
     """In a thread: the sessions with that tag, the newest first."""
-    return [one.id for one in sessions.folder.sessions() if tag in one.tags]
+    return [one.id for one in sessions.catalog.sessions() if tag in one.tags]
 
 
 async def _is_there(sessions: LocalService, session_id: str) -> bool:
     try:
-        await sessions.view(session_id)
+        await sessions.info(session_id)
     except UnknownSession:
         return False
     return True

@@ -14,10 +14,11 @@ from bridle.engine.history import History
 from bridle.errors import SessionError, UnknownSession
 from bridle.events import ApprovalAsked, SessionStarted
 from bridle.messages import Message
+from bridle.protocols.session_catalog import PendingApproval
 from bridle.protocols.store import SessionSummary
 from bridle.server.mcp.tasks import Outcome
 from bridle.server.mcp.words import subject
-from bridle.stores.pending_approvals import PendingApproval, pending_approvals
+from bridle.stores.pending_approvals import pending_approvals
 from bridle.stores.reader import SessionFolder
 from bridle.usage import ExecutionMetrics, format_cost
 from bridle.workspace.text import neutral, one_line, shorten

@@ -13,12 +13,12 @@ from msgspec import Meta, Struct
 
 from bridle.errors import EmptyPrompt, SessionError, UnknownApproval
 from bridle.protocols.session import Answer
+from bridle.protocols.session_catalog import PendingApproval
 from bridle.protocols.store import InboxMessage
 from bridle.server.mcp import session_views as views
 from bridle.server.mcp.schemas import Caller, Offer, Reply, prose
 from bridle.server.mcp.session_views import Views
 from bridle.server.mcp.tasks import Caps, Order, Tasks
-from bridle.stores.pending_approvals import PendingApproval
 
 SessionId = Annotated[str, Meta(max_length=100, description="A session's id.")]
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]

@@ -49,7 +49,7 @@ async def list_sessions(
 async def create_session(context: Room, caller: Caller, body: NewSession = _AS_EVER) -> SessionInfo:
     """Begin a session; its first record is on disk when this answers."""
     _check_number(context)
-    check_choice(context.sessions.offer, caller, body)
+    check_choice(context.sessions.choices, caller, body)
     return await context.sessions.create(body, caller.name)
 
 
@@ -64,7 +64,7 @@ async def update_session(
     context: Room, caller: Caller, session_id: str, body: SessionUpdate
 ) -> SessionDetail:
     """Another title, tags, mode, model or agent; a mode wider than the server's needs an admin."""
-    check_choice(context.sessions.offer, caller, body)
+    check_choice(context.sessions.choices, caller, body)
     return await context.sessions.change(session_id, body, caller.name)
 
 
@@ -84,7 +84,7 @@ async def resume_session(
 ) -> SessionInfo:
     """Take a session up; what was left behind goes on."""
     _check_number(context)
-    check_choice(context.sessions.offer, caller, body)
+    check_choice(context.sessions.choices, caller, body)
     return await context.sessions.resume(session_id, body, caller.name)
 
 
@@ -101,8 +101,8 @@ async def fork_session(
     _check_number(context)
     if body.at is not None:  # it may have been in a mode then that it has no longer
         then = await context.sessions.mode_at(session_id, body.at)
-        if then != (await context.sessions.view(session_id)).mode:
-            check_mode(context.sessions.offer, caller, then)
+        if then != (await context.sessions.info(session_id)).mode:
+            check_mode(context.sessions.choices, caller, then)
     return await context.sessions.fork(session_id, body, caller.name)
 
 
@@ -137,19 +137,19 @@ async def lower_budget(
 @get("/api/sessions/{session_id}/tools", role="watch", refuses=("unavailable",))
 async def list_tools(context: Room, session_id: str) -> Choices:
     """The tools that the session's model has."""
-    return await context.sessions.inventory.tools(session_id)
+    return await context.sessions.tools(session_id)
 
 
 @get("/api/sessions/{session_id}/mcp", role="drive", refuses=("unavailable",))
 async def list_mcp_servers(context: Room, session_id: str) -> Choices:
     """The MCP servers of the session's folder; of one that is not used, why."""
-    return await context.sessions.inventory.servers(session_id)
+    return await context.sessions.mcp_servers(session_id)
 
 
 @get("/api/sessions/{session_id}/rules", role="drive", refuses=("unavailable",))
 async def list_rules(context: Room, session_id: str) -> Choices:
     """The mode, what was allowed for the session, and the rules that hold."""
-    return await context.sessions.inventory.rules(session_id)
+    return await context.sessions.rules(session_id)
 
 
 @get("/api/sessions/{session_id}/files", role="watch")
@@ -162,7 +162,7 @@ async def list_session_files(
 
 def _check_number(context: Room) -> None:
     """Raise `Refused` if as many sessions are open as may be."""
-    if len(context.sessions.open()) >= context.limits.sessions:
+    if len(context.sessions.open_sessions()) >= context.limits.sessions:
         raise refused(
             "unavailable",
             f"There may be no more than {quantity(context.limits.sessions, 'open session')}.",

@@ -14,32 +14,34 @@ from typing import Any
 
 from msgspec import DecodeError, json
 
-from bridle.client.blocks import Block
-from bridle.client.endings import Endings
-from bridle.client.faults import read
-from bridle.client.link import Link, spelled
+from bridle.client.connection import Connection, quoted
+from bridle.client.problems import read
+from bridle.client.sse import Block
 from bridle.engine.history import History
 from bridle.errors import AgentError, BadStream, RateLimited, Unreachable
 from bridle.events import TraceEvent
 from bridle.protocols.codec import to_record
-from bridle.protocols.session_values import RecordPage
+from bridle.protocols.session_values import RecordPage, SessionInfo
 from bridle.protocols.store import Record
+from bridle.runtime.followed_session import TurnResults
 
-Tell = Callable[[str], None]
 _ROOM = 4096  # records that are held for those who are a little behind
 _PAGE = 500
 _FAR = 2**62  # beyond every record
-WAITS = (0.1, 0.3, 1.0, 2.0, 5.0)  # seconds before the connection is tried again
+DELAYS = (0.1, 0.3, 1.0, 2.0, 5.0)  # seconds before the connection is tried again
 
 
-class Feed:
-    """Follows one session until it is closed."""
+class StreamFeed:
+    """Follows one session until it is closed. Implements `RecordFeed`."""
 
-    def __init__(self, link: Link, session_id: str, tell: Tell | None = None) -> None:
-        self._link = link
-        self._id = session_id
+    def __init__(
+        self, connection: Connection, info: SessionInfo, tell: Callable[[str], None] | None = None
+    ) -> None:
+        self.info = info
+        self._connection = connection
+        self._id = session_id = info.id
         self._tell = tell or (lambda text: None)
-        self._path = f"/api/sessions/{spelled(session_id)}"
+        self._path = f"/api/sessions/{quoted(session_id)}"
         self._task: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self._failures = 0
@@ -52,7 +54,7 @@ class Feed:
 
     def _clear(self) -> None:
         self.history = History()
-        self.endings = Endings(self._id)
+        self.turns = TurnResults(self._id)
         self.seq = 0
         self._settled = 0  # where to come back to
         self._held: deque[Record] = deque(maxlen=_ROOM)
@@ -116,7 +118,7 @@ class Feed:
         if last >= self._floor:
             return [one for one in self._held if one.seq > last]
         query = {"after": last, "limit": _PAGE}
-        found = await self._link.ask("GET", f"{self._path}/records", query=query)
+        found = await self._connection.ask("GET", f"{self._path}/records", query=query)
         page = map(_record, map(bytes, read(found, RecordPage).records))
         return [one for one in page if last < one.seq <= self.seq]
 
@@ -134,7 +136,7 @@ class Feed:
                 said = "the server's records contradict each other"
                 self._fail(BadStream(said, problem))
                 return
-            await asyncio.sleep(WAITS[min(self._failures, len(WAITS)) - 1])
+            await asyncio.sleep(DELAYS[min(self._failures, len(DELAYS)) - 1])
 
     def _fail(self, problem: AgentError) -> None:
         self.error = problem
@@ -145,7 +147,7 @@ class Feed:
         query, last = {"after": 0}, ""
         if self._settled:
             query, last = {}, str(self._settled)
-        async with aclosing(self._link.stream(f"{self._path}/stream", query, last)) as blocks:
+        async with aclosing(self._connection.stream(f"{self._path}/stream", query, last)) as blocks:
             async for block in blocks:
                 if self._failures:
                     self._failures = 0
@@ -186,7 +188,7 @@ class Feed:
         self._held.append(record)
         self.seq = record.seq
         self.history.apply(record)
-        self.endings.take(record, self.history)
+        self.turns.apply(record, self.history)
         self._wake()
         return True
 

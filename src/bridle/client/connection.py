@@ -1,7 +1,6 @@
-"""The connection to one server, over TCP or a Unix socket: requests, and streams of blocks.
+"""The connection to one server, over TCP or a Unix socket: requests, and streams of events.
 
-The only module here that imports aiohttp. Failures come out as our own errors; who tries again, and
-what an answer means, is other modules' business.
+The only module here that imports aiohttp. Failures are raised as our own errors.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -11,8 +10,8 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 from msgspec import Struct, json
 
-from bridle.client.blocks import Block, Blocks
-from bridle.client.faults import broken, read, refusal, unreachable
+from bridle.client.problems import broken, read, refusal, unreachable
+from bridle.client.sse import Block, Blocks
 from bridle.errors import BadStream, ConfigError
 
 _PATIENCE = 60.0  # seconds for a whole request
@@ -32,11 +31,11 @@ class _SignedIn(Struct, frozen=True):
     key: str
 
 
-class Link:
+class Connection:
     """One server. `url` is http://…, https://… or unix:///path/of/a/socket; `name`, for people."""
 
     def __init__(self, url: str, token: str = "", name: str = "") -> None:
-        self.url, self._base, self._socket = _taken_apart(url)
+        self.url, self._base, self._socket = _parse_url(url)
         self.where = name or f"the server at {self.url}"
         self._advice = _AGAIN if self._socket else ""
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -64,7 +63,12 @@ class Link:
             about["Content-Type"] = "application/json"
         try:
             async with self._open().request(
-                method, self._base + path, data=sent, params=_said(query), headers=about, **_STAY
+                method,
+                self._base + path,
+                data=sent,
+                params=_parameters(query),
+                headers=about,
+                **_STAY,
             ) as answer:
                 data = await _whole(answer)
                 if answer.status >= 300:
@@ -86,7 +90,11 @@ class Link:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_SILENCE)
         try:
             async with self._open().get(
-                self._base + path, params=_said(query), headers=about, timeout=timeout, **_STAY
+                self._base + path,
+                params=_parameters(query),
+                headers=about,
+                timeout=timeout,
+                **_STAY,
             ) as answer:
                 if answer.status != 200:
                     data = await answer.content.read(_ERROR)
@@ -135,11 +143,11 @@ async def _whole(answer: aiohttp.ClientResponse) -> bytes:
     return b"".join(pieces)
 
 
-def _said(query: Mapping[str, Any] | None) -> dict[str, str]:
+def _parameters(query: Mapping[str, Any] | None) -> dict[str, str]:
     return {key: str(value) for key, value in (query or {}).items() if value not in (None, "")}
 
 
-def _taken_apart(url: str) -> tuple[str, str, str]:
+def _parse_url(url: str) -> tuple[str, str, str]:
     """The address as it is told, the beginning of every address, and the socket's path."""
     parts = urlsplit(url)
     if parts.scheme == "unix" and (path := parts.path):
@@ -153,6 +161,6 @@ def _taken_apart(url: str) -> tuple[str, str, str]:
     return base, base, ""
 
 
-def spelled(part: str) -> str:
-    """A part of a path, whatever is in it."""
+def quoted(part: str) -> str:
+    """Return a part of a path, quoted."""
     return quote(part, safe="")
