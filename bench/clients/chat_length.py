@@ -24,10 +24,10 @@ USER = "ana"
 async def measured(url: str, few: int, many: int, turns: int) -> dict[str, Any]:
     """Medians of both."""
     from bridle.chat import ChatApp
-    from bridle.chat.service_values import ServiceLimits
+    from bridle.chat.values import ServiceLimits
 
     limits = ServiceLimits(messages_a_minute=OFTEN)
-    async with ChatApp(None, None, url, provider="offline", limits=(limits,)) as app:
+    async with ChatApp(None, None, url, provider="offline", service_limits=limits) as app:
 
         async def grown(messages: int) -> str:
             place = None

@@ -40,10 +40,10 @@ SPENT = (
 async def begun(url: str, users: int) -> tuple[dict[str, str], Step]:
     """Everybody has talked a while; and the last turn of it, as its statements."""
     from bridle.chat import ChatApp
-    from bridle.chat.service_values import ServiceLimits
+    from bridle.chat.values import ServiceLimits
 
     limits = ServiceLimits(messages_a_minute=OFTEN)
-    async with ChatApp(None, None, url, provider="offline", limits=(limits,)) as app:
+    async with ChatApp(None, None, url, provider="offline", service_limits=limits) as app:
         say = app.service.reply
 
         async def talk(user: str) -> str:

@@ -17,8 +17,8 @@ from small_runner import SmallRunner
 from sqlalchemy import event
 
 from bridle.chat import AgentRunner, ChatService, MCPToolServer
-from bridle.chat.data import Database
-from bridle.chat.service_values import ServiceLimits
+from bridle.chat.db import Database
+from bridle.chat.values import ServiceLimits
 
 LIMITS = ServiceLimits(messages_a_minute=0)
 

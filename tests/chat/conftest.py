@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bridle.chat.data import Database
+from bridle.chat.db import Database
 
 
 @pytest.fixture(scope="session")

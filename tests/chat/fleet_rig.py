@@ -261,13 +261,13 @@ def make_app(order):
     from bridle.chat import ChatApp, Database, RemoteTools, ServiceLimits
 
     provider = HostileModel() if order.get("hostile") else "offline"
-    limits = (ServiceLimits(messages_a_minute=0),)
+    limits = ServiceLimits(messages_a_minute=0)
     tools = order.get("tools")
     if tools:
         tools = RemoteTools(tools, environ=order["environ"], timeout=240)
     patience = order.get("patience", 20.0)
     database = Database(order["url"], patience=patience)
-    return ChatApp(tools=tools, database=database, provider=provider, limits=limits)
+    return ChatApp(tools=tools, database=database, provider=provider, service_limits=limits)
 
 
 async def serve(order, output):

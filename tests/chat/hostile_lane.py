@@ -96,7 +96,7 @@ class Lane:
 
     async def step(self):
         """Something, by chance."""
-        honest = (self.add, self.complete, self.ask, self.ask, self.confirm, self.look, self.wish)
+        honest = (self.add, self.complete, self.ask, self.ask, self.confirm, self.look, self.intent)
         hostile = (self.plant, self.reach, self.snatch, self.lie, self.intrude)
         if not self.ids:
             await self.add()
@@ -154,7 +154,7 @@ class Lane:
         reply = await self.say("show my tasks")
         assert reply.startswith("1. "), reply
 
-    async def wish(self):
+    async def intent(self):
         other = self.chance.randrange(50)
         await self.say(
             self.chance.choice(

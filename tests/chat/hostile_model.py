@@ -8,7 +8,7 @@ by the assistant's own rules, in the same process and beside the attacks.
 import json
 import re
 
-from bridle.chat.tasks.offline import TaskResponder
+from bridle.chat.tasks.planner import TaskResponder
 from bridle.providers.scripted import Scripted
 
 _SCRIPT = re.compile("⟦(.*)⟧", re.DOTALL)

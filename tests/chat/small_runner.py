@@ -6,10 +6,10 @@ takes longer than it may, anything else is echoed with what it knows of the conv
 
 import asyncio
 
-from bridle.chat.binding import Binding
-from bridle.chat.data import Task
-from bridle.chat.toolbox import Call, Toolbox
-from bridle.chat.toolbox_applied import Applying
+from bridle.chat.db import Task
+from bridle.chat.tools.apply_once import ApplyOnce
+from bridle.chat.tools.identity import Binding
+from bridle.chat.tools.toolbox import Call, Toolbox
 from bridle.chat.values import AgentResult, ToolCallRecord
 
 toolbox = Toolbox("notes")
@@ -28,7 +28,7 @@ class SmallRunner:
     """Answers messages; `ran` holds those that it was asked, in order."""
 
     def __init__(self, database):
-        self._apply = Applying(toolbox, database.session_factory)
+        self._apply = ApplyOnce(toolbox, database.session_factory)
         self.ran = []
         self.gates = {}
 

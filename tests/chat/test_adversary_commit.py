@@ -3,10 +3,10 @@
 from sqlalchemy.exc import OperationalError
 from sqlmodel import select
 
-from bridle.chat.binding import Binding
-from bridle.chat.data import Task
+from bridle.chat.db import Task
 from bridle.chat.tasks.tools import TASKS
-from bridle.chat.toolbox_applied import Applying
+from bridle.chat.tools.apply_once import ApplyOnce
+from bridle.chat.tools.identity import Binding
 
 
 def losing(database, *, before):
@@ -37,13 +37,13 @@ def titles(database):
 
 
 def test_T7_a_commit_whose_answer_was_lost_is_found_again(database):
-    apply = Applying(TASKS, losing(database, before=False))
+    apply = ApplyOnce(TASKS, losing(database, before=False))
     found = apply("add_task", {"title": "Buy milk"}, Binding("ana", operation="turn:0"))
     assert (found["success"], titles(database)) == (True, ["Buy milk"])
 
 
 def test_T7_a_commit_that_never_was_is_no_success(database):
-    apply = Applying(TASKS, losing(database, before=True))
+    apply = ApplyOnce(TASKS, losing(database, before=True))
     bound = Binding("ana", operation="turn:0")
     found = apply("add_task", {"title": "Buy milk"}, bound)
     assert (found["error"]["code"], titles(database)) == ("processing_error", [])

@@ -5,7 +5,7 @@ from dataclasses import replace
 from runner_rig import call, chatting, on_sqlite, scripted
 from sqlmodel import select
 
-from bridle.chat.data import Task
+from bridle.chat.db import Task
 from rig import run
 
 

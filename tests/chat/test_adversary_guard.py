@@ -3,12 +3,11 @@
 import pytest
 from runner_rig import chatting, on_sqlite, scripted
 
-from bridle.chat.guard import Facts, leaks
-from bridle.chat.guard_titles import plain, shown
-from bridle.chat.redacting import redacted
+from bridle.chat.reply_filter import FilterFacts, clean_title, find_leaks, strip_controls
+from bridle.chat.turn import redact
 from rig import run
 
-FACTS = Facts(ids=frozenset({"42"}), hidden=("ana-7",), nouns=("task",))
+FACTS = FilterFacts(ids=frozenset({"42"}), hidden=("ana-7",), nouns=("task",))
 SMUGGLED = [
     "<IMG SRC=x onerror=alert(1)> hi",
     "<Script\nsrc=//evil.example/x></Script> hi",
@@ -40,17 +39,17 @@ FINE = [
 
 @pytest.mark.parametrize("text", SMUGGLED)
 def test_T5_what_is_smuggled_is_seen(text):
-    assert leaks(text, FACTS) != []
+    assert find_leaks(text, FACTS) != []
 
 
 @pytest.mark.parametrize("text", FINE)
 def test_T5_what_people_write_is_not(text):
-    assert leaks(text, FACTS) == []
+    assert find_leaks(text, FACTS) == []
 
 
 def test_T5_a_title_is_shown_without_letters_that_nobody_sees():
-    assert shown("a\u2028b\u3164c\U000e0101d") == "a bcd"
-    assert plain("a\u2029b") == "a\nb"
+    assert clean_title("a\u2028b\u3164c\U000e0101d") == "a bcd"
+    assert strip_controls("a\u2029b") == "a\nb"
 
 
 @on_sqlite
@@ -64,7 +63,7 @@ def test_T5_bold_words_are_said_without_their_stars(database):
 
 def test_T3_what_is_kept_of_a_call_is_what_was_said_but_for_the_users_id():
     """A name inside a word is no name."""
-    kept = redacted({"title": "Buy banana for ana", "who": "ana", "n": ["ana@x", "Diana"]}, "ana")
+    kept = redact({"title": "Buy banana for ana", "who": "ana", "n": ["ana@x", "Diana"]}, "ana")
     assert kept == {
         "title": "Buy banana for [redacted]",
         "who": "[redacted]",

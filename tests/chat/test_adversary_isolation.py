@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import column, table, text
 from sqlmodel import func, select, update
 
-from bridle.chat.data import Task
-from bridle.chat.refusals import ForeignRow
+from bridle.chat.db import Task
+from bridle.chat.errors import ForeignRow
 
 UNION = "union select title from chat_task"
 BY_NAME = table("chat_task", column("title")).alias()

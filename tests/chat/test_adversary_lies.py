@@ -4,7 +4,7 @@ import pytest
 from runner_rig import call, chatting, on_sqlite, scripted
 from sqlmodel import select
 
-from bridle.chat.data import Task
+from bridle.chat.db import Task
 from rig import run
 
 UNCLEAR = "Sorry, I didn't quite get that. What would you like to do?"

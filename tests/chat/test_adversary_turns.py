@@ -9,11 +9,10 @@ from sqlmodel import select
 
 from bridle.chat import ChatService
 from bridle.chat.app import ChatApp
-from bridle.chat.data import Task, Turn
-from bridle.chat.refusals import Crowded, UnknownConversation
-from bridle.chat.service_steps import Desk, look
-from bridle.chat.service_values import ServiceLimits
-from bridle.chat.values import AgentResult
+from bridle.chat.db import Task, Turn
+from bridle.chat.errors import QueueFull, UnknownConversation
+from bridle.chat.turn_queue import WorkerContext, poll
+from bridle.chat.values import AgentResult, ServiceLimits
 from rig import run
 
 FREE = ServiceLimits(messages_a_minute=0)
@@ -84,13 +83,13 @@ def test_T6_a_model_that_changes_its_mind_after_a_crash_repeats_nothing(database
             async def close(self):
                 pass
 
-        first = ChatApp(None, None, database, provider=Stuck(), limits=(FREE,))
+        first = ChatApp(None, None, database, provider=Stuck(), service_limits=FREE)
         asked = asyncio.create_task(first.service.reply("ana", "milk please", key="k"))
         await sure.wait()
         await first.close()
         await asyncio.gather(asked, return_exceptions=True)
         model = scripted(call("list_tasks"), call("add_task", title="MILK"), "ok")
-        second = ChatApp(None, None, database, provider=model, limits=(FREE,))
+        second = ChatApp(None, None, database, provider=model, service_limits=FREE)
         reply = await second.service.reply("ana", "milk please", key="k")
         await second.close()
         assert reply.response == "Got it! Added 'Buy milk' to your list. Anything else?"
@@ -106,23 +105,23 @@ def test_a_turn_that_another_worker_ends_between_two_looks_is_found_ended(databa
     async def story():
         service = ChatService(database, SmallRunner(database), FREE)
         place = await service._arrive(_asked("hello"))
-        desk = Desk("somebody", FREE, 0.0)
+        desk = WorkerContext("somebody", FREE, 0.0)
         with database.owned("ana", reads=True) as session, session.begin():
             stale = session.get(Turn, place.turn_id)
             assert stale.state == "running"
-            await service._worker.carry(place.work)
-            found = look(session, place, desk) if database.is_postgres else None
+            await service._worker.run_turn(place.work)
+            found = poll(session, place, desk) if database.is_postgres else None
         with database.owned("ana", reads=True) as session, session.begin():
-            found = found or look(session, place, desk)
+            found = found or poll(session, place, desk)
         assert found.response == "hello! I know 0 messages."
 
     run(story())
 
 
 def _asked(message):
-    from bridle.chat.service_values import Asked
+    from bridle.chat.values import IncomingMessage
 
-    return Asked("ana", message)
+    return IncomingMessage("ana", message)
 
 
 def test_a_conversation_deleted_again_and_again_under_its_workers_says_so_in_a_sentence(database):
@@ -159,8 +158,8 @@ def test_one_user_does_not_fill_the_house_for_the_others(database):
         assert other.response == "hello! I know 0 messages."
         runner.gates["wait"].set()
         ends = await asyncio.gather(*one, return_exceptions=True)
-        assert any(isinstance(end, Crowded) for end in ends)
-        assert {end.response for end in ends if not isinstance(end, Crowded)} == {
+        assert any(isinstance(end, QueueFull) for end in ends)
+        assert {end.response for end in ends if not isinstance(end, QueueFull)} == {
             "wait! I know 0 messages."
         }
 

@@ -8,10 +8,10 @@ import pytest
 from runner_rig import call, chatting, on_sqlite, scripted
 from sqlmodel import select
 
-from bridle.chat.confirming import confirms, openings, what_is_said
-from bridle.chat.data import PendingConfirmation, Task
+from bridle.chat.confirmations import classify_answer, is_phrase, phrase_openings
+from bridle.chat.db import PendingConfirmation, Task
 from bridle.chat.limits import RunLimits
-from bridle.chat.tasks.sentences import task_replies
+from bridle.chat.tasks.replies import task_replies
 from rig import run
 
 ASKED = "Do you really want to delete 'Buy milk'? Reply 'yes delete' to confirm."
@@ -38,7 +38,7 @@ def waiting(database, user="ana"):
 )  # fmt: skip
 def test_the_phrase_confirms_however_it_is_typed(words):
     """T5."""
-    assert confirms(words, "yes delete")
+    assert is_phrase(words, "yes delete")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_the_phrase_confirms_however_it_is_typed(words):
 )  # fmt: skip
 def test_nothing_else_does(words):
     """T5: also not a letter that only looks the same."""
-    assert not confirms(words, "yes delete")
+    assert not is_phrase(words, "yes delete")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_nothing_else_does(words):
 )
 def test_a_phrase_with_a_count_is_exact_in_its_words(words, right):
     """T5."""
-    assert confirms(words, "yes delete 4 tasks") is right
+    assert is_phrase(words, "yes delete 4 tasks") is right
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_phrase_with_a_count_is_exact_in_its_words(words, right):
     ],
 )  # fmt: skip
 def test_the_database_is_asked_only_where_it_could_be_an_answer(words, kind):
-    assert what_is_said(words, openings(task_replies())) == kind
+    assert classify_answer(words, phrase_openings(task_replies())) == kind
 
 
 def test_T5_a_yes_of_one_user_never_answers_anothers_question(database):

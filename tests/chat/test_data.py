@@ -13,9 +13,9 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError, StatementError
 from sqlmodel import select
 
-from bridle.chat.data import Database, Task
-from bridle.chat.data.migrating import differences, upgrade
-from bridle.chat.refusals import Unavailable
+from bridle.chat.db import Database, Task
+from bridle.chat.db.migrate import differences, upgrade
+from bridle.chat.errors import Unavailable
 from bridle.errors import ConfigError
 from rig import run
 
@@ -114,7 +114,7 @@ def test_work_that_waits_for_work_that_waits_for_it_is_done_anew(postgres_url):
                 met.wait(30)
             session.get(Task, rows[second], with_for_update=True).title += name
 
-        return database.work("ana", what)
+        return database.run("ana", what)
 
     async def story():
         await asyncio.gather(both("x", 0, 1), both("y", 1, 0))
@@ -137,7 +137,7 @@ def test_work_that_is_given_up_again_and_again_ends_with_a_sentence(sqlite_url):
         raise OperationalError("UPDATE", {}, Deadlock())
 
     with pytest.raises(Unavailable, match="a bit of trouble"):
-        run(database.work("ana", what))
+        run(database.run("ana", what))
     assert len(tries) == 4
     assert database.engine.pool.checkedout() == 0
     database.close()

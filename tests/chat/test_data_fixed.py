@@ -3,16 +3,23 @@
 import pytest
 from sqlmodel import select
 
-from bridle.chat.data import Task
-from bridle.chat.data.fixed import adding, changing, given, read, reading, table_of
-from bridle.chat.data.operations import Known, keep_operation, known_operation
-from bridle.chat.data.tables import Operation, utc_now
-from bridle.chat.refusals import ForeignRow
+from bridle.chat.db import Task
+from bridle.chat.db.session import (
+    owned_select,
+    parameter,
+    prepare_insert,
+    prepare_select,
+    prepare_update,
+    table_of,
+)
+from bridle.chat.db.tables import Operation, utc_now
+from bridle.chat.errors import ForeignRow
+from bridle.chat.tools.apply_once import RecordedOperation, find_operation, record_operation
 
 TASK = table_of(Task).c
-READ = read(reading(Task, (TASK.title,), TASK.title == given("called")))
-RENAME = changing(Task, {"title": given("better")}, TASK.title == given("called"))
-ADD = adding(Operation)
+READ = prepare_select(owned_select(Task, (TASK.title,), TASK.title == parameter("called")))
+RENAME = prepare_update(Task, {"title": parameter("better")}, TASK.title == parameter("called"))
+ADD = prepare_insert(Operation)
 ROW = {"key": "k", "turn_id": "", "tool": "t", "arguments": "", "result": {}}
 
 
@@ -27,30 +34,32 @@ def hers(database):
 def test_rows_of_somebody_else_are_neither_read_nor_changed(database, hers):
     with database.owned("ben") as session, session.begin():
         for names in ({}, {"whose": "ana"}, {"user_id": "ana"}):
-            assert READ.said(session, {"called": hers, **names}).all() == []
-        assert RENAME.said(session, {"called": hers, "better": "x", "whose": "ana"}).rowcount == 0
+            assert READ.execute(session, {"called": hers, **names}).all() == []
+        assert (
+            RENAME.execute(session, {"called": hers, "better": "x", "whose": "ana"}).rowcount == 0
+        )
     with database.owned("ana") as session:
-        assert READ.said(session, {"called": hers}).scalars().all() == [hers]
+        assert READ.execute(session, {"called": hers}).scalars().all() == [hers]
 
 
 def test_a_row_is_its_sessions_owners_even_if_it_is_said_to_be_anothers(database):
     with database.owned("ben") as session, session.begin():
-        ADD.said(session, {**ROW, "user_id": "ana", "created_at": utc_now()})
+        ADD.execute(session, {**ROW, "user_id": "ana", "created_at": utc_now()})
     with database.owned("ana") as session:
         assert session.exec(select(Operation)).all() == []
-        assert known_operation(session, "k") is None
+        assert find_operation(session, "k") is None
     with database.owned("ben") as session:
-        assert known_operation(session, "k") == Known("t", "", {})
+        assert find_operation(session, "k") == RecordedOperation("t", "", {})
 
 
 def test_a_session_of_nobody_says_nothing(database, hers):
     with database.session_factory() as session:
         with pytest.raises(ForeignRow):
-            READ.said(session, {"called": hers})
+            READ.execute(session, {"called": hers})
         with pytest.raises(ForeignRow):
-            keep_operation(session, "k", "", Known("t", "", {}))
+            record_operation(session, "k", "", RecordedOperation("t", "", {}))
 
 
 def test_a_query_that_does_not_say_whose_rows_it_is_about_is_not_kept():
     with pytest.raises(ForeignRow):
-        read(select(TASK.title))
+        prepare_select(select(TASK.title))

@@ -5,7 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bridle.chat.tasks.dates import Unclear, understand
+from bridle.chat.tasks.date_words import UnclearDate
+from bridle.chat.tasks.dates import parse_date
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(
@@ -15,7 +16,7 @@ NOW = datetime(
 
 def said(text, now=NOW):
     """A day, or a day and a time in the zone of the one who said it."""
-    found = understand(text, now)
+    found = parse_date(text, now)
     if found.moment is None:
         return found.day.isoformat()
     local = found.moment.astimezone(now.tzinfo)
@@ -24,7 +25,7 @@ def said(text, now=NOW):
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("text", "intent_meant"),
     [
         ("today", "2026-03-25"),
         ("Tomorrow", "2026-03-26"),
@@ -79,12 +80,12 @@ def said(text, now=NOW):
         ("２０２６-０３-２９", "2026-03-29"),
     ],
 )
-def test_days_as_people_say_them(text, meant):
-    assert said(text) == meant
+def test_days_as_people_say_them(text, intent_meant):
+    assert said(text) == intent_meant
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("text", "intent_meant"),
     [
         ("next Friday 5pm", "2026-04-03 17:00"),
         ("5pm next Friday", "2026-04-03 17:00"),
@@ -115,8 +116,8 @@ def test_days_as_people_say_them(text, meant):
         ("10am on 3 April", "2026-04-03 10:00"),
     ],
 )
-def test_times_as_people_say_them(text, meant):
-    assert said(text) == meant
+def test_times_as_people_say_them(text, intent_meant):
+    assert said(text) == intent_meant
 
 
 @pytest.mark.parametrize(
@@ -148,14 +149,14 @@ def test_times_as_people_say_them(text, meant):
     ],
 )
 def test_what_could_mean_two_things_is_not_guessed(text, hint):
-    with pytest.raises(Unclear) as raised:
-        understand(text, NOW)
+    with pytest.raises(UnclearDate) as raised:
+        parse_date(text, NOW)
     assert hint in raised.value.sentence
 
 
 def test_a_time_that_is_shown_twice_can_be_said_with_its_offset():
-    first = understand("2026-10-25 02:30+02:00", NOW).moment
-    second = understand("2026-10-25 02:30+01:00", NOW).moment
+    first = parse_date("2026-10-25 02:30+02:00", NOW).moment
+    second = parse_date("2026-10-25 02:30+01:00", NOW).moment
     assert (second - first).total_seconds() == 3600
 
 
@@ -167,7 +168,7 @@ def test_hours_are_counted_by_the_clock_across_the_change():
 
 
 @pytest.mark.parametrize(
-    ("now", "text", "meant"),
+    ("now", "text", "intent_meant"),
     [
         ((2026, 12, 31, 23, 59), "tomorrow", "2027-01-01"),
         ((2026, 12, 30, 12, 0), "January 2", "2027-01-02"),
@@ -188,8 +189,8 @@ def test_hours_are_counted_by_the_clock_across_the_change():
         ((2026, 3, 29, 12, 0), "next Monday", "2026-03-30"),
     ],
 )
-def test_the_ends_of_months_and_years(now, text, meant):
-    assert said(text, datetime(*now, tzinfo=BERLIN)) == meant
+def test_the_ends_of_months_and_years(now, text, intent_meant):
+    assert said(text, datetime(*now, tzinfo=BERLIN)) == intent_meant
 
 
 def test_today_is_the_day_where_the_user_is():
@@ -206,5 +207,5 @@ def test_today_is_the_day_where_the_user_is():
 def test_a_day_that_a_place_left_out_is_still_a_day():
     """Samoa had no 30 December 2011; nobody is due at a time on it."""
     now = datetime(2011, 12, 28, 12, tzinfo=ZoneInfo("Pacific/Apia"))
-    with pytest.raises(Unclear):
-        understand("2011-12-30 12:00", now)
+    with pytest.raises(UnclearDate):
+        parse_date("2011-12-30 12:00", now)

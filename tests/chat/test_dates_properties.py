@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.chat.tasks.dates import Unclear, understand
+from bridle.chat.tasks.date_words import UnclearDate
+from bridle.chat.tasks.dates import parse_date
 
 ZONES = [
     "UTC",
@@ -32,8 +33,8 @@ DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sun
 
 def tried(text, now):
     try:
-        return understand(text, now)
-    except Unclear as error:
+        return parse_date(text, now)
+    except UnclearDate as error:
         assert error.sentence.endswith((".", "?"))
         return None
 
@@ -57,19 +58,19 @@ def test_words_of_dates_in_any_order_are_a_date_or_a_sentence(words, now):
 
 @given(count=st.integers(0, 2000), now=MOMENTS)
 def test_in_so_many_days_is_that_many_days_by_the_calendar(count, now):
-    assert understand(f"in {count} days", now).day == now.date() + timedelta(days=count)
+    assert parse_date(f"in {count} days", now).day == now.date() + timedelta(days=count)
 
 
 @given(count=st.integers(1, 2000), now=MOMENTS)
 def test_in_so_many_hours_is_that_many_hours_by_the_clock(count, now):
-    found = understand(f"in {count} hours", now)
+    found = parse_date(f"in {count} hours", now)
     assert found.moment - now.astimezone(UTC) == timedelta(hours=count)
     assert found.day == found.moment.astimezone(now.tzinfo).date()
 
 
 @given(name=st.sampled_from(DAYS), now=MOMENTS)
 def test_next_such_day_is_one_of_the_next_week(name, now):
-    found = understand(f"next {name}", now).day
+    found = parse_date(f"next {name}", now).day
     week = now.date() - timedelta(days=now.weekday())
     assert found.weekday() == DAYS.index(name)
     assert week + timedelta(days=7) <= found < week + timedelta(days=14)
@@ -93,7 +94,7 @@ def test_a_written_day_is_that_day_in_every_writing(day, now):
         f"{day.day} {day:%b} {day.year}",
     ]
     writings += [f"{day.day}.{day.month}.{day.year}", f"{day:%A} {day.day} {day:%B} {day.year}"]
-    assert {understand(one, now).day for one in writings} == {day}
+    assert {parse_date(one, now).day for one in writings} == {day}
 
 
 @given(
@@ -114,7 +115,7 @@ def test_a_time_is_read_as_the_clock_shows_it_or_asked_about(day, hour, minute, 
 
 @given(now=MOMENTS)
 def test_the_end_of_the_month_is_followed_by_a_first(now):
-    found = understand("end of month", now).day
+    found = parse_date("end of month", now).day
     assert (found + timedelta(days=1)).day == 1
     assert (found.year, found.month) == (now.year, now.month)
 
@@ -123,5 +124,5 @@ def test_the_end_of_the_month_is_followed_by_a_first(now):
     text=st.sampled_from(["next friday 5pm", "tomorrow", "in 3 days", "in 2 hours"]), now=MOMENTS
 )
 def test_what_was_understood_can_be_said_again(text, now):
-    found = understand(text, now)
-    assert understand(found.to_wire(), now) == found
+    found = parse_date(text, now)
+    assert parse_date(found.to_wire(), now) == found

@@ -14,7 +14,7 @@ from fleet_rig import Client, fleet, talking, yard
 from hostile_lane import Board, Lane, Person
 from sqlmodel import select
 
-from bridle.chat.data import Database, Operation, Task
+from bridle.chat.db import Database, Operation, Task
 from rig import SOAK
 
 PEOPLE = 50 if SOAK else 20

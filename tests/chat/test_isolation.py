@@ -8,8 +8,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import aliased
 from sqlmodel import Field, col, delete, func, select, update
 
-from bridle.chat.data import Conversation, Database, Owned, StoredMessage, Task
-from bridle.chat.refusals import ForeignRow, Unavailable
+from bridle.chat.db import Conversation, Database, OwnedRow, StoredMessage, Task
+from bridle.chat.errors import ForeignRow, Unavailable
 from bridle.errors import ConfigError
 from rig import SOAK
 
@@ -23,7 +23,7 @@ NAMES = st.text(
 )
 
 
-class Expense(Owned, table=True):
+class Expense(OwnedRow, table=True):
     """A table of an application's own."""
 
     __tablename__ = "test_expense"

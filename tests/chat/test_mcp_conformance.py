@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bridle.chat.binding import Binding
-from bridle.chat.data import Database
-from bridle.chat.tasks.server import MCPToolServer
+from bridle.chat.db import Database
+from bridle.chat.tasks.tools import MCPToolServer
+from bridle.chat.tools.identity import Binding
 from bridle.server.mcp.http import PATH, Web, bound, guarded
 
 sys.path.append(str(Path(__file__).parent.parent / "mcp"))

@@ -9,9 +9,9 @@ import pytest
 from chat_tools_rig import PROGRAM, Served, environ
 from tool_names import ALL
 
-from bridle.chat.binding import Binding, Seal
-from bridle.chat.data import Database
-from bridle.chat.tasks.server import MCPToolServer
+from bridle.chat.db import Database
+from bridle.chat.tasks.tools import MCPToolServer
+from bridle.chat.tools.identity import Binding, Signer
 from node.rig import node, package
 
 SCRIPT = Path(__file__).with_name("foreign_client.mjs")
@@ -93,7 +93,7 @@ def test_T3_without_a_user_an_unsigned_call_is_refused_in_process_too(sqlite_url
     tools = MCPToolServer(database.session_factory)
 
     async def work():
-        async with Client(tools.protocol(seal=Seal("a secret that is long enough"))) as client:
+        async with Client(tools.protocol(seal=Signer("a secret that is long enough"))) as client:
             listed = await client.list_tools()
             with pytest.raises(MCPError, match="refused: the call is not bound to a user"):
                 await client.call_tool("list_tasks", {})

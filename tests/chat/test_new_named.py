@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bridle.chat import ChatApp, named_app
+from bridle.chat import ChatApp, load_app
 from bridle.errors import ConfigError
 
 MODULES = {
@@ -34,13 +34,13 @@ def project(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["named_fine", "named_fine:app", "named_fine:chat"])
 def test_an_application_is_found_by_its_name(project, name):
-    found = named_app(name)
+    found = load_app(name)
     assert isinstance(found, ChatApp)
     assert found.database.url.database == "own.db"
 
 
 def test_one_that_is_made_gets_the_database_that_is_named(project):
-    assert named_app("named_fine:app", "other.db").database.url.database == "other.db"
+    assert load_app("named_fine:app", "other.db").database.url.database == "other.db"
 
 
 @pytest.mark.parametrize(
@@ -59,23 +59,23 @@ def test_one_that_is_made_gets_the_database_that_is_named(project):
 )
 def test_what_is_no_application_is_said_in_a_sentence(project, name, why):
     with pytest.raises(ConfigError) as caught:
-        named_app(name)
+        load_app(name)
     assert caught.value.message == why
 
 
 def test_what_breaks_while_it_is_made_is_said_with_its_place(project):
     with pytest.raises(ConfigError) as caught:
-        named_app("named_fine:broken")
+        load_app("named_fine:broken")
     assert caught.value.message.endswith("ZeroDivisionError: division by zero (named_fine.py:10)")
 
 
 def test_a_module_that_cannot_be_read_says_where(project):
     with pytest.raises(ConfigError) as caught:
-        named_app("named_torn:app")
+        load_app("named_torn:app")
     assert "named_torn cannot be loaded: SyntaxError" in caught.value.message
 
 
 def test_a_function_without_a_database_cannot_be_given_one(project):
     with pytest.raises(ConfigError) as caught:
-        named_app("named_fine:bare", "other.db")
+        load_app("named_fine:bare", "other.db")
     assert caught.value.message == "named_fine:bare takes no database"

@@ -5,7 +5,7 @@ import pytest
 from bridle.chat import Ask, Rules
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 
-rules = Rules("small", otherwise="I can look and drop.")
+rules = Rules("small", fallback="I can look and drop.")
 
 
 @rules.when(r"look at (?P<what>\w+)")

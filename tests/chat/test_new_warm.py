@@ -8,7 +8,7 @@ from sqlalchemy import event
 from sqlmodel import func, select
 
 from bridle.chat import ChatApp
-from bridle.chat.data.tables import TABLES
+from bridle.chat.db.tables import TABLES
 from rig import run
 
 

@@ -223,7 +223,7 @@ def test_tasks_of_one_title_are_told_apart(database):
 
 @on_sqlite
 def test_titles_that_differ_in_case_alone_are_told_apart(database):
-    """T5: by their dates, by their numbers, or both are meant."""
+    """T5: by their dates, by their numbers, or both are intent_meant."""
 
     async def told():
         async with chatting(database) as chat:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.chat.matching import matches
-from bridle.chat.tasks.offline_words import understood
+from bridle.chat.tasks.intent import parse_intent
 
 ADDING = {
     "Add task buy milk": {"title": "buy milk"},
@@ -121,26 +121,26 @@ TALK = {
 
 @pytest.mark.parametrize("message", ADDING)
 def test_a_task_to_add(message):
-    wish = understood(message)
-    assert (wish.kind, wish.fields.given) == ("add", ADDING[message])
+    intent = parse_intent(message)
+    assert (intent.kind, intent.fields.arguments) == ("add", ADDING[message])
 
 
 def test_several_tasks_to_add():
-    wish = understood("add tasks: milk, eggs and bread")
-    assert (wish.subject, [one.title for one in wish.more]) == ("milk", ["eggs", "bread"])
+    intent = parse_intent("add tasks: milk, eggs and bread")
+    assert (intent.subject, [one.title for one in intent.more]) == ("milk", ["eggs", "bread"])
 
 
 @pytest.mark.parametrize("message", ONE)
 def test_a_task_that_is_there(message):
-    wish = understood(message)
-    assert (wish.kind, wish.subject) == ONE[message]
+    intent = parse_intent(message)
+    assert (intent.kind, intent.subject) == ONE[message]
 
 
 @pytest.mark.parametrize("message", CHANGING)
 def test_a_change_of_a_task(message):
-    wish = understood(message)
-    assert wish.kind == "update"
-    assert (wish.subject, wish.fields.given) == CHANGING[message]
+    intent = parse_intent(message)
+    assert intent.kind == "update"
+    assert (intent.subject, intent.fields.arguments) == CHANGING[message]
 
 
 @pytest.mark.parametrize(
@@ -158,14 +158,14 @@ def test_a_change_of_a_task(message):
     ],
 )
 def test_a_date_is_moved_by_some_time(message, later):
-    wish = understood(message)
-    assert (wish.kind, wish.subject, wish.fields.later) == ("update", "rent", later)
+    intent = parse_intent(message)
+    assert (intent.kind, intent.subject, intent.fields.later) == ("update", "rent", later)
 
 
 @pytest.mark.parametrize("message", MANY)
 def test_many_tasks(message):
-    wish = understood(message)
-    assert (wish.kind, wish.every.given) == MANY[message]
+    intent = parse_intent(message)
+    assert (intent.kind, intent.every.arguments) == MANY[message]
 
 
 @pytest.mark.parametrize(
@@ -177,19 +177,19 @@ def test_many_tasks(message):
     ],
 )  # fmt: skip
 def test_a_place_in_what_was_shown(message, kind, number):
-    wish = understood(message)
-    assert (wish.kind, wish.number) == (kind, number)
+    intent = parse_intent(message)
+    assert (intent.kind, intent.number) == (kind, number)
 
 
 @pytest.mark.parametrize("message", TALK)
 def test_talk_and_what_is_not_for_us(message):
     """T3: whose tasks somebody asks for is seen before anything is looked up."""
-    assert understood(message).kind == TALK[message]
+    assert parse_intent(message).kind == TALK[message]
 
 
 @given(st.text(max_size=2_000))
 def test_nothing_that_anybody_writes_breaks_it(message):
-    understood(message)
+    parse_intent(message)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_nothing_that_anybody_writes_breaks_it(message):
 )  # fmt: skip
 def test_a_long_message_is_read_in_no_time(message):
     """It is cut before it is read: an evil message costs no more than an honest one."""
-    understood(message[:9_000])
+    parse_intent(message[:9_000])
 
 
 @pytest.mark.parametrize(

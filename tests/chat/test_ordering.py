@@ -8,14 +8,13 @@ from small_runner import SmallRunner, toolbox
 from sqlmodel import col, select
 
 from bridle.chat import ChatService
-from bridle.chat.binding import Binding
-from bridle.chat.data import Spent, StoredMessage, Task, Turn
+from bridle.chat.db import Spending, StoredMessage, Task, Turn
 from bridle.chat.leases import is_dead, worker_name
-from bridle.chat.ordering import Lines
-from bridle.chat.service_steps import Desk, arrive, claim, finish, look, release, renew
-from bridle.chat.service_values import Asked, ServiceLimits
-from bridle.chat.toolbox_applied import Applying
-from bridle.chat.values import AgentResult
+from bridle.chat.tools.apply_once import ApplyOnce
+from bridle.chat.tools.identity import Binding
+from bridle.chat.turn_queue import WorkerContext, claim, enqueue, finish, poll, release, renew
+from bridle.chat.values import AgentResult, IncomingMessage, ServiceLimits
+from bridle.chat.worker import ConversationQueue
 from rig import SOAK, run
 
 LIMITS = ServiceLimits(messages_a_minute=0)
@@ -91,7 +90,7 @@ def test_messages_that_cost_money_do_not_block_one_another(database):
 
     run(story())
     with database.owned("ana", reads=True) as session:
-        spent = session.exec(select(Spent)).all()
+        spent = session.exec(select(Spending)).all()
     assert sum(one.messages for one in spent) == 39
     assert round(sum(one.dollars for one in spent), 6) == 0.39
 
@@ -115,42 +114,42 @@ def turns(database):
     """The steps of two workers by hand: (step, first place, second place)."""
 
     def step(what, *rest, worker="w1", now=1000.0):
-        desk = Desk(worker, LIMITS, now)
+        desk = WorkerContext(worker, LIMITS, now)
         with database.owned("ana") as session, session.begin():
             return what(session, *rest, desk)
 
-    first = step(arrive, Asked("ana", "one"))
-    second = step(arrive, Asked("ana", "two", first.conversation_id), worker="w2")
+    first = step(enqueue, IncomingMessage("ana", "one"))
+    second = step(enqueue, IncomingMessage("ana", "two", first.conversation_id), worker="w2")
     return step, first, second
 
 
 def test_who_comes_second_waits_for_the_first(turns):
     step, first, second = turns
     assert first.work is not None and second.work is None
-    head = step(look, second, worker="w2")
+    head = step(poll, second, worker="w2")
     assert (head.turn_id, head.running, head.free) == (first.turn_id, True, False)
     step(lambda session, desk: finish(session, first.work, AgentResult(True, "ok"), desk))
-    head = step(look, second, worker="w2")
+    head = step(poll, second, worker="w2")
     assert (head.turn_id, head.running, head.free) == (second.turn_id, False, True)
 
 
 def test_a_lease_that_ran_out_is_taken_and_the_late_worker_changes_nothing(database, turns):
     """The fence: the reply of the one who was thought dead is thrown away."""
     step, first, second = turns
-    head = step(look, second, worker="w2", now=1000.0 + LIMITS.lease + 1)
+    head = step(poll, second, worker="w2", now=1000.0 + LIMITS.lease + 1)
     assert head.free
     with database.owned("ana") as session, session.begin():
-        desk = Desk("w2", LIMITS, 2000.0)
+        desk = WorkerContext("w2", LIMITS, 2000.0)
         taken = claim(head, session, desk)
         assert taken.turn_id == first.turn_id and taken.fence > first.work.fence
         assert claim(head, session, desk) is None  # once
     with database.owned("ana") as session, session.begin():
-        desk = Desk("w1", LIMITS, 2000.0)
+        desk = WorkerContext("w1", LIMITS, 2000.0)
         assert not renew(session, first.work, desk)
         assert finish(session, first.work, AgentResult(True, "late"), desk) is None
         release(session, first.work)
     with database.owned("ana") as session, session.begin():
-        desk = Desk("w2", LIMITS, 2001.0)
+        desk = WorkerContext("w2", LIMITS, 2001.0)
         assert finish(session, taken, AgentResult(True, "in time"), desk).response == "in time"
     assert [content for _, content in transcript(database)] == ["one", "in time", "two"]
 
@@ -158,11 +157,11 @@ def test_a_lease_that_ran_out_is_taken_and_the_late_worker_changes_nothing(datab
 def test_a_worker_that_comes_back_after_its_turn_ended_applies_nothing(database, turns):
     """Its operations are refused; those that were applied in time answer as they did."""
     _, first, _ = turns
-    apply = Applying(toolbox, database.session_factory)
+    apply = ApplyOnce(toolbox, database.session_factory)
     in_time, late = (Binding("ana", operation=f"{first.turn_id}:{number}") for number in (0, 1))
     done = apply("note", {"title": "a"}, in_time)
     with database.owned("ana") as session, session.begin():
-        finish(session, first.work, AgentResult(True, "ok"), Desk("w1", LIMITS, 1000.0))
+        finish(session, first.work, AgentResult(True, "ok"), WorkerContext("w1", LIMITS, 1000.0))
     assert apply("note", {"title": "a"}, in_time) == done
     assert apply("note", {"title": "b"}, late)["error"]["code"] == "processing_error"
     with database.owned("ana") as session:
@@ -172,23 +171,23 @@ def test_a_worker_that_comes_back_after_its_turn_ended_applies_nothing(database,
 def test_a_lease_that_is_renewed_is_not_taken(database, turns):
     step, first, second = turns
     assert step(renew, first.work, now=1010.0)
-    assert not step(look, second, worker="w2", now=1000.0 + LIMITS.lease + 1).free
+    assert not step(poll, second, worker="w2", now=1000.0 + LIMITS.lease + 1).free
 
 
 def test_a_lease_that_is_renewed_between_a_look_and_a_claim_is_not_taken(database, turns):
     step, first, second = turns
     late = 1000.0 + LIMITS.lease + 1
-    head = step(look, second, worker="w2", now=late)
+    head = step(poll, second, worker="w2", now=late)
     assert head.free and step(renew, first.work, now=late)
     with database.owned("ana") as session, session.begin():
-        assert claim(head, session, Desk("w2", LIMITS, late)) is None
+        assert claim(head, session, WorkerContext("w2", LIMITS, late)) is None
 
 
 def test_a_turn_that_was_released_can_be_taken_at_once(database, turns):
     step, first, _second = turns
     with database.owned("ana") as session, session.begin():
         release(session, first.work)
-    head = step(look, first, worker="w3")
+    head = step(poll, first, worker="w3")
     assert head.free and not head.running
 
 
@@ -198,9 +197,9 @@ def test_a_message_over_which_workers_die_is_given_up_in_the_end(database):
     async def story():
         service = ChatService(database, SmallRunner(database), ServiceLimits(attempts=2))
         first = await service.reply("ana", "one")
-        asked = Asked("ana", "poison", first.conversation_id)
+        asked = IncomingMessage("ana", "poison", first.conversation_id)
         with database.owned("ana") as session, session.begin():
-            arrive(session, asked, Desk("dead", LIMITS, 0.0))
+            enqueue(session, asked, WorkerContext("dead", LIMITS, 0.0))
             turn = session.exec(select(Turn).where(Turn.state == "running")).one()
             turn.attempts = 2
         reply = await service.reply("ana", "after", first.conversation_id)
@@ -240,10 +239,10 @@ def test_a_worker_of_this_process_lives_and_one_of_a_process_that_ended_does_not
 
 def test_a_line_lets_the_lowest_number_go_first_and_forgets_who_left():
     async def story():
-        lines, went, hold = Lines(), [], asyncio.Event()
+        lines, went, hold = ConversationQueue(), [], asyncio.Event()
 
         async def stand(number):
-            async with lines.place("c", number):
+            async with lines.wait_turn("c", number):
                 if number == 0:
                     await hold.wait()
                 went.append(number)

@@ -13,7 +13,7 @@ import pytest
 from chat_tools_rig import PROGRAM, environ
 from fleet_rig import Client, fleet, talking
 
-from bridle.chat.data import Database
+from bridle.chat.db import Database
 
 SORRY = "I'm having a bit of trouble right now. Please try again."
 WORDS = ("traceback", "sql", "psycopg", "connection", "server closed", "socket")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from chat_tools_rig import PATIENCE, PROGRAM, SECRET, Served, environ
 
-from bridle.chat.binding import KEY, Binding, Seal
-from bridle.chat.data import Database
-from bridle.chat.remote import RemoteTools
-from bridle.chat.tasks.server import MCPToolServer
-from bridle.chat.tools import TROUBLE
+from bridle.chat.db import Database
+from bridle.chat.errors import TROUBLE
+from bridle.chat.tasks.tools import MCPToolServer
+from bridle.chat.tools.identity import BINDING_KEY, Binding, Signer
+from bridle.chat.tools.remote import RemoteTools
 from bridle.errors import ConfigError, ToolError
 
 ANA = Binding("ana", "talk")
@@ -205,9 +205,9 @@ async def raw(url, token, meta):
     """The official client, with the right token, and a `_meta` of its own making."""
     from mcp import Client, MCPError
 
-    from bridle.chat.remote_ways import over_http
+    from bridle.chat.tools.mcp_wire import connect_http
 
-    client = over_http(url, token)
+    client = connect_http(url, token)
     assert isinstance(client, Client)
     async with client:
         try:
@@ -218,22 +218,22 @@ async def raw(url, token, meta):
 
 
 def test_T3_a_call_that_is_not_signed_for_itself_is_refused(served):
-    seal, bound = Seal(SECRET), Binding("cid")
+    seal, bound = Signer(SECRET), Binding("cid")
     good = seal.sign(bound, "add_task", {"title": "x"})
     metas = [
         {},
-        {KEY: bound.to_wire()},
-        {KEY: good | {"user_id": "bob"}},
-        {KEY: seal.sign(bound, "add_task", {"title": "y"})},
-        {KEY: seal.sign(bound, "list_tasks", {"title": "x"})},
-        {KEY: Seal(SECRET + "!").sign(bound, "add_task", {"title": "x"})},
+        {BINDING_KEY: bound.to_wire()},
+        {BINDING_KEY: good | {"user_id": "bob"}},
+        {BINDING_KEY: seal.sign(bound, "add_task", {"title": "y"})},
+        {BINDING_KEY: seal.sign(bound, "list_tasks", {"title": "x"})},
+        {BINDING_KEY: Signer(SECRET + "!").sign(bound, "add_task", {"title": "x"})},
         {"user_id": "cid", "bridle/user": "ana"},
     ]
 
     async def work():
         refused = [await raw(served.url, seal.token, meta) for meta in metas]
-        first = await raw(served.url, seal.token, {KEY: good})
-        return refused, first, await raw(served.url, seal.token, {KEY: good})
+        first = await raw(served.url, seal.token, {BINDING_KEY: good})
+        return refused, first, await raw(served.url, seal.token, {BINDING_KEY: good})
 
     refused, first, replayed = asyncio.run(work())
     assert all(said.startswith("refused: ") for said in refused), refused
@@ -270,9 +270,9 @@ def test_T3_nobody_is_named_in_any_log_of_this_side(served, caplog):
 def test_what_cannot_be_sent_does_not_cost_the_connection(served, given):
     async def work():
         tools = RemoteTools(served.url, SECRET)
-        life = tools._link.life()
+        connection = tools._connector.connection()
         found = await tools.call("add_task", given, bound("turn:1", "dan"))
-        same = tools._link.life() is life
+        same = tools._connector.connection() is connection
         await tools.close()
         return found, same
 

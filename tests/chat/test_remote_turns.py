@@ -7,7 +7,7 @@ import pytest
 from chat_tools_rig import PATIENCE, SECRET, Served
 
 from bridle.chat import AgentContext, AgentRunner, Database, RemoteTools
-from bridle.chat.tools import TROUBLE
+from bridle.chat.errors import TROUBLE
 
 
 @pytest.mark.timeout(300)

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from bridle.chat.replies import Replies
-from bridle.chat.replies_language import language_of
-from bridle.chat.tasks.sentences import task_replies
+from bridle.chat.i18n import Replies, detect_language
+from bridle.chat.tasks.replies import task_replies
 
 TABLES = {
     "task_created": "Got it! Added '{title}' to your list. Anything else?",
@@ -62,7 +61,7 @@ def test_a_region_finds_its_language_and_an_unknown_one_finds_english():
     replies = task_replies()
     assert replies.say("es-MX", "thanks") == replies.say("es", "thanks")
     assert replies.say("tlh", "thanks") == replies.say("en", "thanks")
-    assert (replies.has("es-MX"), replies.has("tlh")) == (True, False)
+    assert (replies.has_language("es-MX"), replies.has_language("tlh")) == (True, False)
 
 
 def test_what_is_put_into_a_place_is_not_read_as_a_place():
@@ -101,12 +100,12 @@ def test_a_number_takes_the_plural_form_of_its_language(language, said):
 
 
 def test_a_language_without_a_sentence_takes_the_english_one_with_its_plural_form():
-    replies = task_replies().over({"fr": {"thanks": "De rien."}})
+    replies = task_replies().override({"fr": {"thanks": "De rien."}})
     assert replies.say("fr", "phrase_bulk", verb="x", count=1) == "yes x 1 task"
 
 
 def test_sentences_of_your_own_lie_over_the_usual_ones():
-    replies = task_replies().over({"en": {"thanks": "Any time."}, "fr": {"thanks": "De rien."}})
+    replies = task_replies().override({"en": {"thanks": "Any time."}, "fr": {"thanks": "De rien."}})
     assert replies.say("en", "thanks") == "Any time."
     assert replies.say("fr", "thanks") == "De rien."
     assert replies.say("fr", "help") == task_replies().say("en", "help")
@@ -132,7 +131,7 @@ def test_a_folder_of_sentences_is_read(tmp_path):
     ],
 )
 def test_the_language_of_a_message_is_seen_where_it_can_be(message, language):
-    assert language_of(message, task_replies()) == language
+    assert detect_language(message, task_replies()) == language
 
 
 @pytest.mark.parametrize(

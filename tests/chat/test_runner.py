@@ -8,9 +8,9 @@ from runner_rig import call, chatting, on_sqlite, scripted
 from sqlmodel import select
 
 from bridle.chat import AgentContext, AgentRunner, MCPToolServer, ToolCallRecord
-from bridle.chat.data import Task
+from bridle.chat.db import Task
 from bridle.chat.limits import RunLimits
-from bridle.chat.tasks.offline import TaskResponder
+from bridle.chat.tasks.planner import TaskResponder
 from bridle.chat.values import TurnTimeout
 from bridle.errors import ConfigError
 from rig import run
@@ -375,8 +375,8 @@ def test_the_cost_of_a_turn_does_not_grow_with_the_conversation(database):
 
 
 def test_without_a_key_it_is_the_responder_and_with_one_it_is_the_model(monkeypatch):
+    from bridle.chat.engine import choose_provider
     from bridle.chat.profile import Profile
-    from bridle.chat.running_engine import choose_provider
     from bridle.chat.tasks.profile import task_profile
 
     assert isinstance(choose_provider(None, task_profile()), TaskResponder)

@@ -7,8 +7,8 @@ import pytest
 from runner_rig import BAD, chatting, on_sqlite
 from sqlmodel import select
 
-from bridle.chat.data import Task
-from bridle.chat.guard import Facts, leaks
+from bridle.chat.db import Task
+from bridle.chat.reply_filter import FilterFacts, find_leaks
 from bridle.providers.scripted import Scripted
 from rig import run, seeds
 
@@ -84,7 +84,7 @@ def test_T3_T4_T5_whatever_a_model_does_its_user_is_safe(database, seed):
                 assert "secret plan" not in result.response
                 titles = {title for title, _ in rows(database, "ana")} | {"Buy milk", "Call mom"}
                 bare = re.sub(r"'[^']*'", "''", result.response)
-                assert leaks(bare, Facts(titles=frozenset(titles))) == []
+                assert find_leaks(bare, FilterFacts(titles=frozenset(titles))) == []
                 if not re.fullmatch(r"yes delete.*", message):
                     assert len(rows(database, "ana")) >= count
             assert rows(database, "bob") == before

@@ -6,7 +6,7 @@ import pytest
 from sqlmodel import Session, SQLModel, create_engine, select
 
 from bridle.chat import AgentContext, AgentRunner, MCPToolServer
-from bridle.chat.data import Task
+from bridle.chat.db import Task
 from bridle.errors import ConfigError
 from rig import run
 

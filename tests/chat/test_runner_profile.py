@@ -4,10 +4,10 @@ import pytest
 from runner_rig import call, scripted
 
 from bridle.chat import AgentContext, AgentRunner, Database, Profile
-from bridle.chat.binding import Binding
+from bridle.chat.i18n import standard_replies
 from bridle.chat.profile import Confirm
-from bridle.chat.replies import standard
-from bridle.chat.tools import ToolInfo, failed, succeeded
+from bridle.chat.tools.identity import Binding
+from bridle.chat.tools.source import ToolInfo, failed, succeeded
 from rig import run
 
 NUMBER = {"type": "object", "properties": {"expense_id": {"type": "integer"}}}
@@ -44,7 +44,7 @@ def told(telling):
 PROFILE = Profile(
     "expenses",
     "You help one person with their own expenses.",
-    replies=standard().over(
+    replies=standard_replies().override(
         {
             "en": {
                 "dropped": "'{name}' is no longer among your expenses.",

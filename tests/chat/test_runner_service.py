@@ -6,7 +6,7 @@ import pytest
 from runner_rig import call, on_sqlite, scripted
 
 from bridle.chat import AgentRunner, ChatService, MCPToolServer
-from bridle.chat.service_values import ServiceLimits
+from bridle.chat.values import ServiceLimits
 from rig import run
 
 STORY = [
@@ -147,12 +147,12 @@ def test_T4_a_limit_of_money_that_cannot_be_kept_is_refused_at_the_start(databas
     from bridle.chat import ChatApp, ServiceLimits
     from bridle.errors import ConfigError
 
-    limits = (ServiceLimits(dollars_a_day=0.5),)
+    limits = ServiceLimits(dollars_a_day=0.5)
 
     async def told():
         with pytest.raises(ConfigError, match=r"price of .* is unknown, so \$0.50 a day cannot"):
-            await ChatApp(database=database, provider=scripted("hi"), limits=limits).start()
-        async with ChatApp(database=database, provider="responder", limits=limits) as app:
+            await ChatApp(database=database, provider=scripted("hi"), service_limits=limits).start()
+        async with ChatApp(database=database, provider="responder", service_limits=limits) as app:
             assert (await app.service.reply("ana", "list")).success
 
     run(told())

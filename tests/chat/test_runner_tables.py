@@ -9,7 +9,7 @@ from rig import run
 
 async def prepared(chat, *titles):
     """Tasks that are there already; their ids by title."""
-    from bridle.chat.binding import Binding
+    from bridle.chat.tools.identity import Binding
 
     found = {}
     for title in titles:
@@ -230,11 +230,11 @@ def test_T5_many_single_deletes_are_one_big_action(sqlite):
 @pytest.mark.parametrize("said", BAD)
 def test_T5_small_talk_is_never_shown_as_the_model_said_it(sqlite, said):
     """No call was made: what is wrong is cut out, or the assistant says what it can do."""
-    from bridle.chat.guard import Facts, problems
+    from bridle.chat.reply_filter import FilterFacts, find_problems
 
     async def told():
         async with chatting(sqlite) as chat:
             result = await answered(chat, "what do you think of today?", said)
-            assert problems(result.response, Facts(hidden=("evil",))) == []
+            assert find_problems(result.response, FilterFacts(hidden=("evil",))) == []
 
     run(told())

@@ -7,18 +7,17 @@ from small_runner import SmallRunner
 from sqlmodel import select
 
 from bridle.chat import ChatService
-from bridle.chat.data import Conversation, StoredMessage, Task, Turn
-from bridle.chat.refusals import (
-    Crowded,
+from bridle.chat.db import Conversation, StoredMessage, Task, Turn
+from bridle.chat.errors import (
+    AllowanceSpent,
     ForeignRow,
     KeyReused,
     MessageRefused,
-    SpentOut,
+    QueueFull,
     TooManyMessages,
     UnknownConversation,
 )
-from bridle.chat.service_values import ServiceLimits, Setting
-from bridle.chat.values import AgentResult, TurnTimeout
+from bridle.chat.values import AgentResult, Locale, ServiceLimits, TurnTimeout
 from rig import run
 
 
@@ -227,7 +226,7 @@ def test_a_user_without_a_proper_name_is_refused(service, name):
 
 def test_a_setting_or_a_key_that_cannot_be_kept_does_no_harm(service):
     async def story():
-        odd = Setting("\0" * 3, "x" * 99)
+        odd = Locale("\0" * 3, "x" * 99)
         assert (await service.reply("ana", "hi", setting=odd)).success
         for key in ("x" * 256, "a\0b", "\ud800"):
             with pytest.raises(MessageRefused, match="Idempotency-Key"):
@@ -312,7 +311,7 @@ def test_a_user_whose_money_is_spent_is_told_when_to_come_back(database):
         service = ChatService(database, Costly(), ServiceLimits(dollars_a_day=1.0))
         await service.reply("ana", "one")
         await service.reply("ana", "two")
-        with pytest.raises(SpentOut, match="come back tomorrow") as refused:
+        with pytest.raises(AllowanceSpent, match="come back tomorrow") as refused:
             await service.reply("ana", "three")
         assert 0 < refused.value.retry_after <= 86_400
         assert (await service.reply("ben", "one")).success
@@ -330,7 +329,7 @@ def test_T4_a_cost_that_nobody_knows_is_not_zero(database):
     async def story():
         service = ChatService(database, Unpriced(), ServiceLimits(dollars_a_day=1.0))
         await service.reply("ana", "one")
-        with pytest.raises(SpentOut):
+        with pytest.raises(AllowanceSpent):
             await service.reply("ana", "two")
         assert (await service.reply("ben", "one")).success
         free = ChatService(database, Unpriced(), ServiceLimits())
@@ -353,7 +352,7 @@ def test_a_line_that_is_too_long_is_refused(database, runner):
         ]
         for _ in calls:
             await told.get()
-        with pytest.raises(Crowded) as refused:
+        with pytest.raises(QueueFull) as refused:
             await service.reply("ana", "more", there)
         assert refused.value.retry_after > 0
         runner.gates["wait"].set()
@@ -372,7 +371,7 @@ def test_the_setting_of_the_user_reaches_the_runner(database):
 
     async def story():
         service = ChatService(database, Looking())
-        await service.reply("ana", "hi", setting=Setting("Europe/Rome", "es"))
+        await service.reply("ana", "hi", setting=Locale("Europe/Rome", "es"))
 
     run(story())
     assert seen == [("Europe/Rome", "es", True)]

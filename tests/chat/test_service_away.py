@@ -11,9 +11,9 @@ from sqlalchemy.exc import OperationalError
 from sqlmodel import select
 
 from bridle.chat import ChatService
-from bridle.chat.data import Conversation, Database, Operation, StoredMessage, Task, Turn
-from bridle.chat.refusals import Unavailable
-from bridle.chat.service_values import ServiceLimits
+from bridle.chat.db import Conversation, Database, Operation, StoredMessage, Task, Turn
+from bridle.chat.errors import Unavailable
+from bridle.chat.values import ServiceLimits
 from rig import run
 
 SENTENCE = "I'm having a bit of trouble right now. Please try again."

@@ -10,7 +10,7 @@ import pytest
 from chat_worker import make_service
 from sqlmodel import select
 
-from bridle.chat.data import Database, Operation, StoredMessage, Task, Turn
+from bridle.chat.db import Database, Operation, StoredMessage, Task, Turn
 from rig import run, seeds
 
 HERE = Path(__file__).parent

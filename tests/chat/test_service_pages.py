@@ -8,9 +8,9 @@ from small_runner import SmallRunner
 from sqlmodel import select
 
 from bridle.chat import ChatService
-from bridle.chat.data import Operation, PendingConfirmation, StoredMessage, Task, Turn, utc_now
-from bridle.chat.refusals import MessageRefused, UnknownConversation
-from bridle.chat.service_values import ServiceLimits
+from bridle.chat.db import Operation, PendingConfirmation, StoredMessage, Task, Turn, utc_now
+from bridle.chat.errors import MessageRefused, UnknownConversation
+from bridle.chat.values import ServiceLimits
 from rig import run
 
 

@@ -6,8 +6,8 @@ from small_runner import SmallRunner
 from sqlmodel import select
 
 from bridle.chat import ChatService
-from bridle.chat.data import Operation, StoredMessage, Task, Turn
-from bridle.chat.service_values import ServiceLimits
+from bridle.chat.db import Operation, StoredMessage, Task, Turn
+from bridle.chat.values import ServiceLimits
 from rig import run
 
 

@@ -11,7 +11,7 @@ import pytest
 from fleet_rig import Client, fleet, talking, yard
 from sqlmodel import select
 
-from bridle.chat.data import Database, Operation, StoredMessage, Task, Turn
+from bridle.chat.db import Database, Operation, StoredMessage, Task, Turn
 from rig import SOAK
 
 KILLS = 100 if SOAK else 10

@@ -7,9 +7,9 @@ import logging
 import pytest
 from serve_rig import Served
 
-from bridle.chat.binding import Binding
-from bridle.chat.data import Database
-from bridle.chat.tasks.server import MCPToolServer
+from bridle.chat.db import Database
+from bridle.chat.tasks.tools import MCPToolServer
+from bridle.chat.tools.identity import Binding
 from bridle.server.mcp.http import PATH, Web, application, bound, guarded
 from bridle.server.middleware import Limits
 from rig import run

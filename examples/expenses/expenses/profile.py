@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bridle.chat import Confirm, Profile, Telling, shown, standard
+from bridle.chat import Confirm, Profile, ReplyContext, clean_title, standard_replies
 
 from expenses.rules import rules
 
@@ -28,46 +28,48 @@ SENTENCES = {
 }
 
 
-def tell(telling: Telling) -> str:
+def reply_text(context: ReplyContext) -> str:
     """The sentence that the calls of a turn come to, whatever the model says; empty: its own."""
-    return f"{what_was_done(telling)} {telling.trouble}".strip()
+    return f"{what_was_done(context)} {context.error_message}".strip()
 
 
-def what_was_done(telling: Telling) -> str:
-    done = [one for one in telling.records if one.ok]
+def what_was_done(context: ReplyContext) -> str:
+    done = [one for one in context.records if one.ok]
     if not done:
         return ""
     tool, data = done[-1].tool_name, done[-1].data
     if tool == "add_expense":
-        return telling.say("added", amount=data["amount"], what=shown(data["what"]))
+        return context.say("added", amount=data["amount"], what=clean_title(data["what"]))
     if tool == "drop_expense":
-        return telling.say("dropped", what=shown(data["what"]))
-    return listed(telling, data) if tool == "list_expenses" else found(telling, data)
+        return context.say("dropped", what=clean_title(data["what"]))
+    return listed(context, data) if tool == "list_expenses" else found(context, data)
 
 
-def listed(telling: Telling, data: dict[str, Any]) -> str:
+def listed(context: ReplyContext, data: dict[str, Any]) -> str:
     every = data["expenses"]
     if not every:
-        return telling.say("empty")
-    lines = [f"{n}. {shown(one['what'], 30)}: {one['amount']}" for n, one in enumerate(every, 1)]
+        return context.say("empty")
+    lines = [
+        f"{n}. {clean_title(one['what'], 30)}: {one['amount']}" for n, one in enumerate(every, 1)
+    ]
     if len(lines) > 8:
-        lines[8:] = [telling.say("more", count=len(every) - 8)]
-    return "\n".join([*lines, telling.say("total", amount=data["total"])])
+        lines[8:] = [context.say("more", count=len(every) - 8)]
+    return "\n".join([*lines, context.say("total", amount=data["total"])])
 
 
-def found(telling: Telling, data: dict[str, Any]) -> str:
-    what = shown(data["looked_for"], 60)
-    names = [f"'{shown(one['what'], 40)}'" for one in data["expenses"]]
+def found(context: ReplyContext, data: dict[str, Any]) -> str:
+    what = clean_title(data["looked_for"], 60)
+    names = [f"'{clean_title(one['what'], 40)}'" for one in data["expenses"]]
     if len(names) > 1:
-        return telling.say("which", what=what, options=" or ".join(names[:5]))
-    return "" if names else telling.say("nothing_like_it", what=what)
+        return context.say("which", what=what, options=" or ".join(names[:5]))
+    return "" if names else context.say("nothing_like_it", what=what)
 
 
 PROFILE = Profile(
     "expenses",
     PROMPT,
-    replies=standard().over(SENTENCES),
-    tell=tell,
+    replies=standard_replies().override(SENTENCES),
+    reply_text=reply_text,
     confirm={
         "drop_expense": Confirm(
             "drop",

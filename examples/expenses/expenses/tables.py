@@ -1,8 +1,8 @@
-"""The table. `Owned` gives every row its user, and sessions see the rows of one user only."""
+"""The table. `OwnedRow` gives every row its user, and sessions see the rows of one user only."""
 
 from datetime import UTC, datetime
 
-from bridle.chat import Owned
+from bridle.chat import OwnedRow
 from sqlmodel import Field
 
 
@@ -10,7 +10,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-class Expense(Owned, table=True):
+class Expense(OwnedRow, table=True):
     """Money that somebody has spent."""
 
     id: int | None = Field(default=None, primary_key=True)

@@ -1,4 +1,4 @@
-"""One chat, put together: a profile, its tools and a database become a service that answers.
+"""Put a chat together: a profile, its tools and a database become a service that answers.
 
 ```python
 app = ChatApp(profile, toolbox, "expenses.db", tables=[Expense])
@@ -6,42 +6,47 @@ async with app:
     reply = await app.service.reply("ana", "I spent 12 on lunch")
 ```
 
-Without a profile and a toolbox it is the task assistant. Whoever serves it (HTTP, a test, a
-script) opens it and closes it; nothing here listens anywhere.
+Without a profile and a toolbox it is the task assistant. Whoever serves the app (HTTP, a test, a
+script) opens and closes it; nothing here listens on a port.
 """
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import sys
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from bridle.chat.data import Database
+from bridle.chat.db import Database
 from bridle.chat.runner import AgentRunner
 from bridle.chat.service import ChatService
-from bridle.chat.toolbox import Toolbox
-from bridle.chat.toolbox_server import ToolServer
-from bridle.chat.tools import ToolSource
-from bridle.chat.warm import warm_up
-from bridle.errors import ConfigError, ToolError
+from bridle.chat.tools.mcp_server import ToolServer
+from bridle.chat.tools.source import ToolSource
+from bridle.chat.tools.toolbox import Toolbox
+from bridle.chat.turn_queue import warm_up
+from bridle.errors import AgentError, ConfigError, ToolError
 from bridle.usage import format_cost
 
 if TYPE_CHECKING:
-    from bridle.chat.data import Owned
+    from collections.abc import Sequence
+
+    from bridle.chat.db import OwnedRow
     from bridle.chat.limits import RunLimits
     from bridle.chat.profile import Profile
-    from bridle.chat.service_values import ServiceLimits
+    from bridle.chat.values import ServiceLimits
     from bridle.protocols.provider import Provider
 
-log = logging.getLogger(__name__)
+
+_log = logging.getLogger(__name__)
 
 
 class ChatApp:
-    """`service` answers; `database`, `tools` and `runner` are what it stands on.
+    """A chat application. `service` answers, using `database`, `tools` and `runner`.
 
-    `tools` is a toolbox, which is served in this process, or any other source of tools (such as
-    `RemoteTools`). `tables` are the application's own; they are made when it starts. `limits` are
-    those of a run and of the service, in any order.
+    `tools` is a toolbox, which is served in this process, or another source of tools (such as
+    `RemoteTools`). `tables` are the application's own; they are created when it starts.
     """
 
     def __init__(
@@ -50,27 +55,23 @@ class ChatApp:
         tools: Toolbox | ToolSource | None = None,
         database: Database | str = "chat.db",
         *,
-        tables: "Sequence[type[Owned]]" = (),
+        tables: "Sequence[type[OwnedRow]]" = (),
         provider: "Provider | str | None" = None,
-        limits: "tuple[RunLimits | ServiceLimits, ...]" = (),
+        run_limits: "RunLimits | None" = None,
+        service_limits: "ServiceLimits | None" = None,
     ) -> None:
-        from bridle.chat.limits import RunLimits
-        from bridle.chat.service_values import ServiceLimits
-
         self._owns = isinstance(database, str)
         self._tables = tuple(tables)
         self.database = Database(database) if isinstance(database, str) else database
-        self.tools = _source(tools, self.database)
-        runs = next((one for one in limits if isinstance(one, RunLimits)), None)
-        serves = next((one for one in limits if isinstance(one, ServiceLimits)), None)
+        self.tools = _tool_source(tools, self.database)
         self.runner = AgentRunner(
             self.database.session_factory,
             self.tools,
             profile=profile,
             provider=provider,
-            limits=runs,
+            limits=run_limits,
         )
-        self.service = ChatService(self.database, self.runner, serves)
+        self.service = ChatService(self.database, self.runner, service_limits)
 
     async def start(self) -> None:
         """Bring the database up to date, and load what the first message would wait for."""
@@ -109,7 +110,7 @@ class ChatApp:
                 await warm()
             await self.runner.warm_up()
         except ToolError as error:  # they are asked again with every message
-            log.warning("the chat starts without its tools: %s", error.message)
+            _log.warning("the chat starts without its tools: %s", error.message)
 
     def _check_price(self) -> None:
         """A limit of money can only be kept where the price is known."""
@@ -130,11 +131,73 @@ class ChatApp:
         warm_up(self.database, self.service.limits)
 
 
-def _source(tools: Toolbox | ToolSource | None, database: Database) -> ToolSource:
+def _tool_source(tools: Toolbox | ToolSource | None, database: Database) -> ToolSource:
     if tools is None:
-        from bridle.chat.tasks.server import MCPToolServer
+        from bridle.chat.tasks.tools import MCPToolServer
 
         return MCPToolServer(database.session_factory)
     if isinstance(tools, Toolbox):
         return ToolServer(tools, database.session_factory)
     return tools
+
+
+def load_app(name: str, database: str = "", provider: str = "") -> ChatApp:
+    """The application of that name. Raise `ConfigError`.
+
+    One that is made by a function is given the database and the provider that are named here, as
+    far as it takes them; one that is there already has its own.
+    """
+    module, _, attribute = name.partition(":")
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise ConfigError(f"{name!r} is no name of a chat", hint="Write it as module:name.")
+    if (place := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, place)
+    found = getattr(_import_module(module), attribute or "app", None)
+    if callable(found) and not isinstance(found, ChatApp):
+        found = _make_app(found, name, {"database": database, "provider": provider})
+    if not isinstance(found, ChatApp):
+        raise ConfigError(
+            f"{name} is no chat",
+            hint="It has to be a ChatApp, or a function of a database's URL that returns one.",
+        )
+    return found
+
+
+def _import_module(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and (module == error.name or module.startswith(f"{error.name}.")):
+            raise ConfigError(
+                f"there is no module {module} with a chat in it",
+                error,
+                hint="Name it as module:name, in the folder of your project.",
+            ) from error
+        raise ConfigError(f"{module} needs a module that is not there: {error.name}") from error
+    except AgentError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{module} cannot be loaded: {_describe_error(error)}", error) from error
+
+
+def _make_app(make: Any, name: str, given: dict[str, str]) -> Any:
+    takes = signature(make).parameters
+    if given["database"] and "database" not in takes:
+        raise ConfigError(f"{name} takes no database", hint="Give it a parameter `database`.")
+    try:
+        return make(**{key: value for key, value in given.items() if value and key in takes})
+    except AgentError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{name} could not be made: {_describe_error(error)}", error) from error
+
+
+def _describe_error(error: Exception) -> str:
+    """What happened and in which line of whose file."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = ""
+    if trace is not None:
+        where = f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})"
+    return f"{type(error).__name__}: {error}{where}"

@@ -1,7 +1,8 @@
-"""Who works on a turn, and whether that worker still lives.
+"""Which worker runs a turn, and whether that worker is still alive.
 
-A lease runs out by itself; of a worker on the same machine one can know at once that it is dead,
-so that nobody waits for a process that was killed. What cannot be known counts as alive.
+A lease expires by itself. If the worker is on the same machine, we also see at once that its
+process has died, so nobody waits for a process that was killed. A worker counts as alive unless
+we are certain that it is dead.
 """
 
 import os

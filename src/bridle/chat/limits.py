@@ -22,7 +22,7 @@ class RunLimits:
     max_cost: float = 0.0
 
 
-def lacking(message: object, limits: RunLimits) -> str:
+def message_problem(message: object, limits: RunLimits) -> str:
     """The key of the sentence that says what a message lacks; empty where it can be answered."""
     if not isinstance(message, str):
         return "missing_message"

@@ -1,7 +1,7 @@
-"""Which things a person means: by title, exactly, then in part, then nearly. Pure.
+"""Find which things a person means: by exact title, then part of it, then a similar one. Pure.
 
-The first kind of match that finds anything decides: with an exact title there is no doubt, however
-many others contain the same word. Several matches of one kind are for the person to choose from.
+The first kind of match with any result decides: an exact title leaves no doubt, however many other
+titles contain the same word. If one kind matches several titles, the person has to choose.
 """
 
 import re
@@ -24,10 +24,10 @@ def matches(
     `nouns` are what such things are called, as in «the milk task»: they tell nothing. Without
     `close`, what is only nearly the same does not count.
     """
-    wanted = folded(query)
+    wanted = normalize_title(query)
     if not wanted:
         return []
-    known = [folded(title) for title in titles]
+    known = [normalize_title(title) for title in titles]
     words = [word for word in wanted.split() if word not in _SMALL and word not in nouns]
     for kind in (_exactly, _in_part, _by_words, *((_nearly,) if close else ())):
         said = [wanted] if kind in (_exactly, _in_part) else words
@@ -36,7 +36,7 @@ def matches(
     return []
 
 
-def folded(text: str) -> str:
+def normalize_title(text: str) -> str:
     """Text as it is compared: no case, no accents, no punctuation, single spaces."""
     plain = unicodedata.normalize("NFKD", text[:_LONGEST]).casefold()
     kept = "".join(one for one in plain if not unicodedata.combining(one))
@@ -62,10 +62,10 @@ def _by_words(words: list[str], title: str) -> bool:
 def _nearly(words: list[str], title: str) -> bool:
     """Every word that matters has one there that is nearly the same: a slip of the finger."""
     there = title.split()
-    return bool(words) and all(any(_alike(word, one) for one in there) for word in words)
+    return bool(words) and all(any(_is_similar(word, one) for one in there) for word in words)
 
 
-def _alike(one: str, other: str) -> bool:
+def _is_similar(one: str, other: str) -> bool:
     if one == other:
         return True
     if min(len(one), len(other)) < 4 or abs(len(one) - len(other)) > 2:

@@ -1,46 +1,165 @@
-"""The chat service: a message in, its reply out, whatever happens to the process in between.
+"""The chat service: answer messages reliably, even if processes die in between.
 
 Messages of one conversation are answered one after the other, in the order in which the database
-took them, by any number of processes. A message is on disk before anything is done about it; a
-turn belongs to the service and not to who waits for it, so that it ends even if the caller leaves.
-Knows no HTTP and no model: it is handed a database and a runner.
+accepted them, by any number of processes. A message is stored before anything is done about it.
+A turn belongs to the service and not to its caller, so it finishes even if the caller disconnects.
+This module knows neither HTTP nor a model: it is given a database and a runner.
 """
 
 import asyncio
+import base64
+import binascii
 import logging
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
+from sqlmodel import and_, col, delete, or_, select
 
-from bridle.chat.data import Database
-from bridle.chat.limits import RunLimits, lacking
-from bridle.chat.ordering import Lines, share_of
-from bridle.chat.refusals import Crowded, MessageRefused, Unavailable
-from bridle.chat.service_pages import (
-    delete_conversation,
-    find_conversation,
-    list_conversations,
-    list_messages,
-    plain_id,
+from bridle.chat.db import (
+    Conversation,
+    Database,
+    OwnedSession,
+    PendingConfirmation,
+    StoredMessage,
+    Turn,
 )
-from bridle.chat.service_steps import Place, arrive, claim, look
-from bridle.chat.service_values import (
-    Asked,
+from bridle.chat.errors import (
+    UNKNOWN_CONVERSATION,
+    MessageRefused,
+    QueueFull,
+    Unavailable,
+    UnknownConversation,
+)
+from bridle.chat.limits import RunLimits, message_problem
+from bridle.chat.turn_queue import QueuedTurn, claim, enqueue, poll
+from bridle.chat.values import (
     ConversationInfo,
+    IncomingMessage,
+    Locale,
     MessageInfo,
     Page,
     Reply,
     Runner,
     ServiceLimits,
-    Setting,
 )
-from bridle.chat.service_work import Worker
+from bridle.chat.worker import ConversationQueue, Worker, user_share
 from bridle.errors import SessionClosed
+
+_ID = 36  # characters
+
+
+def list_conversations(session: OwnedSession, cursor: str, limit: int) -> Page[ConversationInfo]:
+    """The newest first."""
+    when, name = col(Conversation.updated_at), col(Conversation.id)
+    asked = select(Conversation).order_by(when.desc(), name.desc()).limit(limit + 1)
+    if cursor:
+        at, after = _decode_moment(cursor)
+        asked = asked.where(or_(when < at, and_(when == at, name < after)))
+    rows = list(session.exec(asked))
+    shown = rows[:limit]
+    more = (
+        _encode_cursor(f"{shown[-1].updated_at.isoformat()} {shown[-1].id}") if rows[limit:] else ""
+    )
+    return Page(tuple(map(_to_conversation_info, shown)), more)
+
+
+def list_messages(
+    session: OwnedSession, conversation_id: str, cursor: str, limit: int
+) -> Page[MessageInfo]:
+    """The last ones, oldest first; the next page holds what was before them."""
+    find_conversation(session, conversation_id)
+    place = col(StoredMessage.position)
+    mine = StoredMessage.conversation_id == conversation_id
+    asked = select(StoredMessage).where(mine).order_by(place.desc()).limit(limit + 1)
+    if cursor:
+        asked = asked.where(place < _decode_number(cursor))
+    rows = list(session.exec(asked))
+    shown = rows[:limit]
+    more = _encode_cursor(str(shown[-1].position)) if rows[limit:] else ""
+    return Page(tuple(_to_message_info(one) for one in reversed(shown)), more)
+
+
+def check_id(conversation_id: str) -> str:
+    """An id as it could be one. Raise `UnknownConversation` for what no database should see."""
+    if not conversation_id or len(conversation_id) > _ID or not _is_plain(conversation_id):
+        raise UnknownConversation(UNKNOWN_CONVERSATION)
+    return conversation_id
+
+
+def find_conversation(session: OwnedSession, conversation_id: str) -> ConversationInfo:
+    """One of them. Raise `UnknownConversation`."""
+    row = session.get(Conversation, conversation_id)
+    if row is None:
+        raise UnknownConversation(UNKNOWN_CONVERSATION)
+    return _to_conversation_info(row)
+
+
+def delete_conversation(session: OwnedSession, conversation_id: str) -> None:
+    """With everything in it. Raise `UnknownConversation`.
+
+    Its turns are locked first, as whoever ends one of them does: so neither waits for the other.
+    """
+    here = col(Turn.conversation_id) == conversation_id
+    session.exec(select(Turn.id).where(here).order_by(col(Turn.arrival)).with_for_update()).all()
+    row = session.get(Conversation, conversation_id, with_for_update=True)
+    if row is None:
+        raise UnknownConversation(UNKNOWN_CONVERSATION)
+    asked = col(PendingConfirmation.conversation_id) == conversation_id
+    session.exec(delete(PendingConfirmation).where(asked))
+    session.delete(row)
+
+
+def _to_conversation_info(row: Conversation) -> ConversationInfo:
+    return ConversationInfo(row.id, row.title, row.created_at, row.updated_at)
+
+
+def _to_message_info(row: StoredMessage) -> MessageInfo:
+    calls = tuple(row.tool_calls or ())
+    return MessageInfo(row.id, row.role, row.content, row.created_at, calls)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
+def _encode_cursor(place: str) -> str:
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def _decode_cursor(cursor: str) -> str:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        return base64.b64decode(padded, altchars=b"-_", validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise _bad_cursor(error) from error
+
+
+def _decode_moment(cursor: str) -> tuple[datetime, str]:
+    when, _, name = _decode_cursor(cursor).partition(" ")
+    if not _is_plain(name):
+        raise _bad_cursor(None)
+    try:
+        return datetime.fromisoformat(when).astimezone(UTC), name
+    except (ValueError, OverflowError) as error:
+        raise _bad_cursor(error) from error
+
+
+def _decode_number(cursor: str) -> int:
+    number = _decode_cursor(cursor)
+    if not number.isdecimal() or len(number) > 9:
+        raise _bad_cursor(None)
+    return int(number)
+
+
+def _bad_cursor(cause: Exception | None) -> MessageRefused:
+    return MessageRefused("This page cannot be found. Please start from the first one.", cause)
+
 
 _log = logging.getLogger(__name__)
 Tell = Callable[[str], None]
@@ -57,7 +176,7 @@ class ChatService:
         self.database = database
         self.limits = limits or ServiceLimits()
         self._worker = Worker(database, runner, self.limits)
-        self._lines = Lines()
+        self._queue = ConversationQueue()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._whose: Counter[str] = Counter()
         self._closed = False
@@ -69,15 +188,15 @@ class ChatService:
         conversation_id: str | None = None,
         *,
         key: str = "",
-        setting: Setting | None = None,
+        setting: Locale | None = None,
         tell: Tell | None = None,
     ) -> Reply:
         """The answer. The same `key` with the same message gives the same one, and does no more.
 
         `tell` hears "accepted" once the message is on disk. Raise what `refusals` draws.
         """
-        place = None if conversation_id is None else plain_id(conversation_id)
-        asked = Asked(user_id, message, place, key, setting or Setting())
+        place = None if conversation_id is None else check_id(conversation_id)
+        asked = IncomingMessage(user_id, message, place, key, setting or Locale())
         self._check(asked)
         task = asyncio.create_task(self._whole(asked, tell))
         self._tasks.add(task)
@@ -90,7 +209,7 @@ class ChatService:
     ) -> Page[ConversationInfo]:
         """The user's conversations, the newest first."""
         count = self._count(limit)
-        return await self.database.work(
+        return await self.database.run(
             user_id, lambda session: list_conversations(session, cursor, count), reads=True
         )
 
@@ -99,24 +218,24 @@ class ChatService:
     ) -> Page[MessageInfo]:
         """The last messages of one, oldest first; further pages go back in time."""
         count = self._count(limit)
-        return await self.database.work(
+        return await self.database.run(
             user_id,
-            lambda session: list_messages(session, plain_id(conversation_id), cursor, count),
+            lambda session: list_messages(session, check_id(conversation_id), cursor, count),
             reads=True,
         )
 
     async def about(self, user_id: str, conversation_id: str) -> ConversationInfo:
         """One conversation, without its messages. Raise `UnknownConversation`."""
-        return await self.database.work(
+        return await self.database.run(
             user_id,
-            lambda session: find_conversation(session, plain_id(conversation_id)),
+            lambda session: find_conversation(session, check_id(conversation_id)),
             reads=True,
         )
 
     async def delete(self, user_id: str, conversation_id: str) -> None:
         """Delete a conversation with its messages; what its turns did stays done."""
-        await self.database.work(
-            user_id, lambda session: delete_conversation(session, plain_id(conversation_id))
+        await self.database.run(
+            user_id, lambda session: delete_conversation(session, check_id(conversation_id))
         )
 
     async def close(self) -> None:
@@ -129,17 +248,17 @@ class ChatService:
     def _count(self, limit: int) -> int:
         return max(1, min(limit, self.limits.page))
 
-    def _check(self, asked: Asked) -> None:
+    def _check(self, asked: IncomingMessage) -> None:
         if self._closed:
             raise SessionClosed("The chat is being shut down. Please try again in a moment.")
-        if lack := lacking(asked.message, RunLimits(message=self.limits.message)):
+        if lack := message_problem(asked.message, RunLimits(message=self.limits.message)):
             long = lack == "missing_message_long"
             raise MessageRefused(_too_long(self.limits.message) if long else _NOTHING)
         if len(asked.key) > 255 or not asked.key.isprintable():
             raise MessageRefused("The Idempotency-Key has to be at most 255 plain characters.")
         mine = self._whose[asked.user_id]
-        if len(self._tasks) >= self.limits.accepted or mine >= share_of(self.limits.accepted):
-            raise Crowded(
+        if len(self._tasks) >= self.limits.accepted or mine >= user_share(self.limits.accepted):
+            raise QueueFull(
                 "It's very busy right now. Please try again in a moment.", retry_after=5.0
             )
 
@@ -151,36 +270,36 @@ class ChatService:
         with suppress(asyncio.CancelledError):
             task.exception()  # who left does not hear of it, and that is no mistake
 
-    async def _whole(self, asked: Asked, tell: Tell | None) -> Reply:
+    async def _whole(self, asked: IncomingMessage, tell: Tell | None) -> Reply:
         place = await self._arrive(asked)
         if tell is not None:
             tell("accepted")
-        async with self._lines.place(place.conversation_id, place.arrival):
+        async with self._queue.wait_turn(place.conversation_id, place.arrival):
             reply = await self._see_through(asked.user_id, place)
         return replace(reply, replayed=place.known)
 
-    async def _arrive(self, asked: Asked) -> Place:
+    async def _arrive(self, asked: IncomingMessage) -> QueuedTurn:
         """Two that arrive with the same key at the same moment: the second finds the first."""
         for _ in range(4):
             try:
-                return await self._worker.step(asked.user_id, lambda s, d: arrive(s, asked, d))
+                return await self._worker.step(asked.user_id, lambda s, d: enqueue(s, asked, d))
             except Unavailable as error:
                 if not isinstance(error.cause, IntegrityError):
                     raise
                 last = error
         raise last
 
-    async def _see_through(self, user_id: str, place: Place) -> Reply:
+    async def _see_through(self, user_id: str, place: QueuedTurn) -> Reply:
         """Until there is a reply, do whatever is first in the line and free to be done."""
         work, pause = place.work, _SOONEST
         waited: tuple[str, float] = ("", 0.0)  # whose turn it is, and since when nobody takes it
         while True:
             if work is not None:
-                reply = await self._worker.carry(work)
+                reply = await self._worker.run_turn(work)
                 if reply is not None and work.turn_id == place.turn_id:
                     return reply
                 pause = _SOONEST
-            found = await self._worker.step(user_id, lambda s, d: look(s, place, d), reads=True)
+            found = await self._worker.step(user_id, lambda s, d: poll(s, place, d), reads=True)
             if isinstance(found, Reply):
                 return found
             if found.turn_id != waited[0]:

@@ -1,19 +1,20 @@
-"""What goes into a run of the chat agent and what comes out: frozen values, no I/O.
+"""Values that go into a chat agent and its service and come out of them. Frozen, no I/O.
 
-History is data. Who said what is limited to two roles, and calls that stand in it are neither run
-nor believed: they are there to be shown.
+Messages of the history have one of two roles. Tool calls in the history are only displayed: they
+are neither run nor trusted.
 """
 
+import hashlib
 import inspect
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from bridle.errors import ConfigError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 ROLES = ("user", "assistant")
 
@@ -41,7 +42,7 @@ class MessageHistory:
             object.__setattr__(self, "tool_calls", tuple(dict(one) for one in self.tool_calls))
 
 
-def check_factory(factory: object) -> None:
+def check_session_factory(factory: object) -> None:
     """Is it a function that returns a session? Raise `ConfigError`, before anybody waits for it."""
     if not callable(factory):
         raise ConfigError(
@@ -114,7 +115,7 @@ class ToolCallRecord:
         return str(error.get("code", "")) if isinstance(error, dict) else ""
 
     @property
-    def trouble(self) -> str:
+    def error_message(self) -> str:
         """The sentence that says why not; empty where it worked."""
         error = self.result.get("error")
         return str(error.get("message", "")) if isinstance(error, dict) else ""
@@ -158,7 +159,7 @@ def _messages(given: Iterable[Mapping[str, Any]]) -> Iterable[MessageHistory]:
     for one in given:
         role, content = one.get("role"), one.get("content")
         if role not in ROLES or not isinstance(content, str):
-            log.warning("a message of the history was left out: it is from neither side")
+            _log.warning("a message of the history was left out: it is from neither side")
             continue
         calls = one.get("tool_calls") if role == "assistant" else None
         kept = tuple(dict(call) for call in calls or () if isinstance(call, Mapping))
@@ -175,3 +176,104 @@ def _aware(moment: Any) -> datetime:
     if not isinstance(moment, datetime):
         return _now()
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+T = TypeVar("T")
+
+
+class Runner(Protocol):
+    """Whoever answers one message, such as `AgentRunner`."""
+
+    async def run(self, context: AgentContext, message: str) -> AgentResult:
+        """Answer it. Called again with the same `context.turn_id`, it applies nothing twice."""
+        ...
+
+
+@dataclass(frozen=True)
+class ServiceLimits:
+    """Bounds of the service. Zero messages a minute or dollars a day: no limit.
+
+    `lease` is how long a silent worker is believed in, `waiting` how many messages may stand in
+    line for one conversation, `at_once` how many turns one process runs side by side, `attempts`
+    how many workers may die over one message before it is answered with an apology. `keep_days` is
+    for how long a message that was sent with a key can be sent again without running twice.
+    """
+
+    message: int = 10_000
+    history: int = 20
+    page: int = 100
+    seconds: float = 30.0
+    lease: float = 15.0
+    waiting: int = 200
+    at_once: int = 32
+    accepted: int = 2_000
+    attempts: int = 5
+    messages_a_minute: int = 60
+    dollars_a_day: float = 0.0
+    keep_days: float = 30.0
+
+
+@dataclass(frozen=True)
+class Locale:
+    """Where and in which language the user is, as far as it is known."""
+
+    timezone: str = "UTC"
+    language: str = ""
+
+
+@dataclass(frozen=True)
+class IncomingMessage:
+    """One message as it came in."""
+
+    user_id: str = field(repr=False)
+    message: str = field(repr=False)
+    conversation_id: str | None = None
+    key: str = ""
+    setting: Locale = Locale()
+
+    @property
+    def body(self) -> str:
+        """A hash of what was asked: the same key may only come with the same."""
+        whole = f"{self.conversation_id or ''}\0{self.message}"
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer to a message. `replayed`: it had been given before, for the same key."""
+
+    response: str
+    conversation_id: str
+    message_id: str
+    replayed: bool = False
+    success: bool = True
+    tool_calls: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class ConversationInfo:
+    """One conversation of a list."""
+
+    id: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class MessageInfo:
+    """One message of a conversation."""
+
+    id: str
+    role: str
+    content: str
+    created_at: datetime
+    tool_calls: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """A part of a list, and the cursor of the next part; empty where this was the last."""
+
+    items: tuple[T, ...]
+    next: str = ""

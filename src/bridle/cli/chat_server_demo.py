@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from bridle.chat.data import Database, Task
+from bridle.chat.db import Database, Task
 
 USERS = ("ana", "ben")
 _DAYS = {"today": 0, "tomorrow": 1, "later": 4}

@@ -45,7 +45,7 @@ def serve(flags: dict[str, Any]) -> int:
     if flags["app"] and (flags["a_day"] or flags["a_minute"] != A_MINUTE):
         raise click.UsageError(
             "--messages-a-minute and --dollars-a-day are for the task chat; "
-            "with --app, the app sets its limits itself: ChatApp(…, limits=…)"
+            "with --app, the app sets its limits itself: ChatApp(…, service_limits=…)"
         )
     _check_reach(flags)
     with _database(flags) as url:
@@ -202,17 +202,17 @@ def _demo_links(setup: "ChatSetup", base: str) -> list[tuple[str, str]]:
 
 
 def _shown(setup: "ChatSetup") -> str:
-    from bridle.chat.data.engines import read_url
+    from bridle.chat.db.engine import parse_url
 
     if not setup.database:
         return f"as {setup.app} chooses"
-    return flat(read_url(setup.database).render_as_string(hide_password=True))
+    return flat(parse_url(setup.database).render_as_string(hide_password=True))
 
 
 def _model(setup: "ChatSetup") -> str:
     if setup.app:
         return f"as {setup.app} chooses"
-    from bridle.chat.running_engine import choose_provider
+    from bridle.chat.engine import choose_provider
     from bridle.chat.tasks.profile import task_profile
 
     label = choose_provider(setup.model or None, task_profile()).info.label

@@ -39,7 +39,7 @@ def migrate(database: str | None) -> None:
     from bridle.cli.told import tell
 
     check_installed()
-    from bridle.chat.data import Database
+    from bridle.chat.db import Database
 
     found = Database(database_url(database))
     try:

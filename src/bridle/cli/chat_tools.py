@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from bridle.chat.binding import Binding, Seal
-    from bridle.chat.toolbox import Toolbox
-    from bridle.chat.toolbox_server import ToolServer
+    from bridle.chat.tools.identity import Binding, Signer
+    from bridle.chat.tools.mcp_server import ToolServer
+    from bridle.chat.tools.toolbox import Toolbox
 
 _SECRET = "BRIDLE_CHAT_SECRET"
 _DATABASE = "BRIDLE_CHAT_DATABASE"
@@ -89,11 +89,11 @@ async def _serve(flags: dict[str, Any]) -> int:
     return 0
 
 
-def _vouched(flags: dict[str, Any]) -> "tuple[Seal, Binding | None]":
+def _vouched(flags: dict[str, Any]) -> "tuple[Signer, Binding | None]":
     """What signs calls, and whose they all are where they are one user's. Raise `ConfigError`."""
     import secrets
 
-    from bridle.chat.binding import Binding, Seal
+    from bridle.chat.tools.identity import Binding, Signer
     from bridle.errors import ConfigError
 
     bound = None
@@ -108,7 +108,7 @@ def _vouched(flags: dict[str, Any]) -> "tuple[Seal, Binding | None]":
         )
     if len(secret) < 16:
         raise ConfigError("the secret has fewer than 16 characters", hint="Make a longer one.")
-    return Seal(secret), bound
+    return Signer(secret), bound
 
 
 def _zone(name: str) -> str:
@@ -142,8 +142,8 @@ def _tools(flags: dict[str, Any]) -> "tuple[ToolServer, Any]":
     from bridle.errors import MissingExtra
 
     try:
-        from bridle.chat.data import Database
-        from bridle.chat.toolbox_server import ToolServer
+        from bridle.chat.db import Database
+        from bridle.chat.tools.mcp_server import ToolServer
 
         toolbox = _toolbox(flags["tools"])
     except ModuleNotFoundError as problem:
@@ -164,11 +164,11 @@ def _toolbox(name: str) -> "Toolbox":
     """The toolbox of that name, or the tasks. Raise `ConfigError`."""
     from importlib import import_module
 
-    from bridle.chat.toolbox import Toolbox
+    from bridle.chat.tools.toolbox import Toolbox
     from bridle.errors import ConfigError
 
     if not name:
-        from bridle.chat.tasks.server import TASKS
+        from bridle.chat.tasks.tools import TASKS
 
         return TASKS
     module, _, attribute = name.partition(":")

@@ -112,7 +112,9 @@ async def parsed(content):
 async def chat(database, *, limits=LIMITS, around=None, bearing=None, app=None, **serves):
     """A chat over that database, started and stopped."""
     serves = {"messages_a_minute": 0} | serves
-    app = app or ChatApp(database=database, provider="offline", limits=(ServiceLimits(**serves),))
+    app = app or ChatApp(
+        database=database, provider="offline", service_limits=ServiceLimits(**serves)
+    )
     room = ChatRoom(app, bearing or Bearing(Secret(SECRET)), limits)
     with bound("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bridle.chat.binding import Binding
-from bridle.chat.tasks.server import MCPToolServer
+from bridle.chat.tasks.tools import MCPToolServer
+from bridle.chat.tools.identity import Binding
 
 NOW = datetime(2026, 3, 25, 13, 30, tzinfo=UTC)  # a Wednesday
 
@@ -59,7 +59,7 @@ def tools(database):
 @pytest.fixture
 def sqlite_tools(sqlite_url):
     """Where the database makes no difference."""
-    from bridle.chat.data import Database
+    from bridle.chat.db import Database
 
     database = Database(sqlite_url)
     found = Tools(database)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.chat.binding import Binding, BindingRefused, Seal, read_binding
+from bridle.chat.tools.identity import Binding, BindingRefused, Signer, parse_binding
 
 SECRET = "a secret of the tests, long enough"
 NOW = datetime(2026, 3, 25, 12, tzinfo=UTC)
@@ -15,8 +15,8 @@ TEXT = st.text(max_size=20)
 
 
 def test_what_is_signed_is_read_again():
-    wire = Seal(SECRET).sign(BOUND, "add_task", {"title": "Milk"}, at=NOW)
-    assert Seal(SECRET).check(wire, "add_task", {"title": "Milk"}, at=NOW) == BOUND
+    wire = Signer(SECRET).sign(BOUND, "add_task", {"title": "Milk"}, at=NOW)
+    assert Signer(SECRET).check(wire, "add_task", {"title": "Milk"}, at=NOW) == BOUND
 
 
 @pytest.mark.parametrize(
@@ -36,24 +36,24 @@ def test_what_is_signed_is_read_again():
     ],
 )
 def test_T3_a_binding_that_was_changed_is_refused(change):
-    wire = Seal(SECRET).sign(BOUND, "list_tasks", {}, at=NOW)
+    wire = Signer(SECRET).sign(BOUND, "list_tasks", {}, at=NOW)
     with pytest.raises(BindingRefused):
-        Seal(SECRET).check(wire | change, "list_tasks", {}, at=NOW)
+        Signer(SECRET).check(wire | change, "list_tasks", {}, at=NOW)
 
 
 def test_T3_a_signature_holds_for_no_other_call_and_no_other_secret():
-    wire = Seal(SECRET).sign(BOUND, "complete_task", {"task_id": 1}, at=NOW)
-    seal = Seal(SECRET)
+    wire = Signer(SECRET).sign(BOUND, "complete_task", {"task_id": 1}, at=NOW)
+    seal = Signer(SECRET)
     for tool, arguments in [("delete_task", {"task_id": 1}), ("complete_task", {"task_id": 2})]:
         with pytest.raises(BindingRefused, match="not right"):
             seal.check(wire, tool, arguments, at=NOW)
     with pytest.raises(BindingRefused, match="not right"):
-        Seal(SECRET + "!").check(wire, "complete_task", {"task_id": 1}, at=NOW)
+        Signer(SECRET + "!").check(wire, "complete_task", {"task_id": 1}, at=NOW)
 
 
 def test_T3_a_call_that_is_played_again_is_refused():
-    wire = Seal(SECRET).sign(BOUND, "list_tasks", {}, at=NOW)
-    seal = Seal(SECRET)
+    wire = Signer(SECRET).sign(BOUND, "list_tasks", {}, at=NOW)
+    seal = Signer(SECRET)
     seal.check(wire, "list_tasks", {}, at=NOW)
     with pytest.raises(BindingRefused, match="used already"):
         seal.check(wire, "list_tasks", {}, at=NOW + timedelta(seconds=60))
@@ -63,7 +63,7 @@ def test_T3_a_call_that_is_played_again_is_refused():
 
 
 def test_what_was_seen_is_forgotten_once_it_could_not_be_used_anyway():
-    seal, signing = Seal(SECRET), Seal(SECRET)
+    seal, signing = Signer(SECRET), Signer(SECRET)
     for minute in range(60):
         at = NOW + timedelta(minutes=minute)
         seal.check(signing.sign(BOUND, "list_tasks", {}, at=at), "list_tasks", {}, at=at)
@@ -73,15 +73,15 @@ def test_what_was_seen_is_forgotten_once_it_could_not_be_used_anyway():
 @pytest.mark.parametrize("wire", [None, 1, "ana", [], {}, {"user_id": ""}, {"user_id": 7}])
 def test_what_is_no_binding_is_refused(wire):
     with pytest.raises(BindingRefused):
-        read_binding(wire)
+        parse_binding(wire)
     with pytest.raises(BindingRefused):
-        Seal(SECRET).check(wire, "list_tasks", {})
+        Signer(SECRET).check(wire, "list_tasks", {})
 
 
 def test_a_short_secret_is_none():
     with pytest.raises(BindingRefused, match="fewer than 16"):
-        Seal("short")
-    assert Seal(SECRET).token != Seal(SECRET + "!").token
+        Signer("short")
+    assert Signer(SECRET).token != Signer(SECRET + "!").token
 
 
 @given(
@@ -89,12 +89,12 @@ def test_a_short_secret_is_none():
     other=st.dictionaries(TEXT, st.none() | st.integers() | TEXT | st.lists(TEXT), max_size=4),
 )
 def test_T3_only_the_very_same_arguments_are_vouched_for(arguments, other):
-    wire = Seal(SECRET).sign(BOUND, "t", arguments)
+    wire = Signer(SECRET).sign(BOUND, "t", arguments)
     if arguments == other:
-        assert Seal(SECRET).check(wire, "t", other) == BOUND
+        assert Signer(SECRET).check(wire, "t", other) == BOUND
     else:
         with pytest.raises(BindingRefused):
-            Seal(SECRET).check(wire, "t", other)
+            Signer(SECRET).check(wire, "t", other)
 
 
 def test_an_unknown_zone_is_utc():

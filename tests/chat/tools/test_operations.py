@@ -5,12 +5,12 @@ import threading
 
 from sqlmodel import select
 
-from bridle.chat.binding import Binding
-from bridle.chat.data import Database, Operation
-from bridle.chat.tasks.server import MCPToolServer
-from bridle.chat.toolbox import Call, Toolbox, ToolFailed
-from bridle.chat.toolbox_server import ToolServer
-from bridle.chat.tools import TROUBLE
+from bridle.chat.db import Database, Operation
+from bridle.chat.errors import TROUBLE
+from bridle.chat.tasks.tools import MCPToolServer
+from bridle.chat.tools.identity import Binding
+from bridle.chat.tools.mcp_server import ToolServer
+from bridle.chat.tools.toolbox import Call, Toolbox, ToolFailed
 
 
 def test_T2_the_same_operation_is_applied_once_and_answers_the_same(tools):
@@ -71,7 +71,7 @@ def broken_box():
     @box.tool
     def half(call: Call, how: str) -> dict:
         """Write, then break."""
-        from bridle.chat.data import Task
+        from bridle.chat.db import Task
 
         call.session.add(Task(title="half"))
         call.session.flush()

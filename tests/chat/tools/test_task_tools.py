@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from tool_names import ALL
 
-from bridle.chat.binding import Binding
-from bridle.chat.data import Database
-from bridle.chat.tasks.server import MCPToolServer
-from bridle.chat.tools import is_result
+from bridle.chat.db import Database
+from bridle.chat.tasks.tools import MCPToolServer
+from bridle.chat.tools.identity import Binding
+from bridle.chat.tools.source import is_result
 
 
 def test_T2_a_task_is_added_with_everything_that_was_said(tools):

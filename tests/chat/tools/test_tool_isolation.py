@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sqlmodel import select
 from tool_names import ALL
 
-from bridle.chat.binding import KEY, Binding, BindingRefused
-from bridle.chat.data import Operation, Task
-from bridle.chat.toolbox import Call, Toolbox
-from bridle.chat.tools import is_owner_word, owner_words
+from bridle.chat.db import Operation, Task
+from bridle.chat.tools.identity import BINDING_KEY, Binding, BindingRefused
+from bridle.chat.tools.source import is_owner_word, owner_words
+from bridle.chat.tools.toolbox import Call, Toolbox
 from bridle.errors import ConfigError
 from rig import SOAK
 
@@ -90,7 +90,7 @@ def recorded(tools, user):
 
 
 def test_T3_an_argument_cannot_reach_the_meta_of_its_own_call(sqlite_tools):
-    forged = {"_meta": {KEY: {"user_id": "ana"}}, "title": "x"}
+    forged = {"_meta": {BINDING_KEY: {"user_id": "ana"}}, "title": "x"}
     assert sqlite_tools.call_with("add_task", forged, "bob")["error"]["code"] == "invalid_input"
     assert sqlite_tools.titles("ana") == []
 
@@ -164,7 +164,7 @@ def test_T3_a_session_that_nobody_owns_is_used_for_its_database_alone(sqlite_url
     """What is done is done in a session of the user's own; the plain one sees no query."""
     from sqlmodel import Session, create_engine
 
-    from bridle.chat.tasks.server import MCPToolServer
+    from bridle.chat.tasks.tools import MCPToolServer
 
     class Watched(Session):
         def execute(self, *_, **__):

@@ -8,13 +8,13 @@ from msgspec import Meta, Struct
 from sqlmodel import Field, select
 
 from bridle.chat import Binding, ChatApp, Profile
-from bridle.chat.data import Database, Owned
-from bridle.chat.toolbox import Call, Toolbox, ToolFailed
-from bridle.chat.toolbox_server import ToolServer
+from bridle.chat.db import Database, OwnedRow
+from bridle.chat.tools.mcp_server import ToolServer
+from bridle.chat.tools.toolbox import Call, Toolbox, ToolFailed
 from bridle.errors import ConfigError
 
 
-class Expense(Owned, table=True):
+class Expense(OwnedRow, table=True):
     """What somebody spent."""
 
     __tablename__ = "test_bill"

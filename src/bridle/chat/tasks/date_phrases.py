@@ -1,16 +1,16 @@
-"""Where in the words of a task a date is said: the whole of it, or nothing of it. Pure.
+"""Find where a date stands in the words of a task. Pure.
 
-A run of words that all belong to dates, and that names a day or a time, is one phrase. It is taken
+A run of words that all belong to dates and that names a day or a time is one phrase. It is taken
 out of the title whole, so that a part of it is never read as the date ("first of next month" is
-not "next month"). Whether the phrase is clear is for `dates.understand` to say; it asks no clock
-here. Words that only look like a date, such as a weekday before a noun ("the Friday report"), stay
-in the title, and `looks_dated` says so.
+not "next month"). Whether the phrase is clear is decided by `dates.parse_date`. Words that only
+look like a date, such as a weekday before a noun ("the Friday report"), stay in the title, and
+`looks_dated` finds them.
 """
 
 import re
 from dataclasses import dataclass
 
-from bridle.chat.tasks.dates_spoken import MONTH, NUMBERS, ORDINALS, SLIPS, WEEKDAY, WEEKDAYS
+from bridle.chat.tasks.date_words import MONTH, NUMBERS, ORDINALS, SLIPS, WEEKDAY, WEEKDAYS
 
 _DAYS_LONG = "|".join(WEEKDAYS)
 _DAYS_MANY = "|".join(f"{name}s" for name in WEEKDAYS)
@@ -166,7 +166,7 @@ _PLAIN = " .,;:!?()"
 
 
 @dataclass(frozen=True, slots=True)
-class Dated:
+class DatedWords:
     """Words without the dates in them, and the words of those dates."""
 
     rest: str
@@ -178,16 +178,16 @@ class Dated:
         return " ".join(self.phrases) or None
 
 
-def split_dates(words: str) -> Dated:
+def split_dates(words: str) -> DatedWords:
     """Take the dates out of what a person wrote of a task."""
     tokens = words.split()
     spans = _spans(tokens)
     if not spans:
-        return Dated(words)
+        return DatedWords(words)
     taken = {place for start, end in spans for place in range(start, end)}
     rest = " ".join(one for place, one in enumerate(tokens) if place not in taken)
     phrases = tuple(" ".join(tokens[start:end]).strip(_PLAIN) for start, end in spans)
-    return Dated(rest.strip(" ,;:-–—"), phrases)
+    return DatedWords(rest.strip(" ,;:-–—"), phrases)
 
 
 def is_dated(words: str) -> bool:
@@ -215,10 +215,10 @@ def _spans(tokens: list[str]) -> list[tuple[int, int]]:
         if end == start:
             start += 1
             continue
-        first, last = _trimmed(tokens, start, end)
+        first, last = _trim(tokens, start, end)
         if first < last and _is_date(tokens, first, last):
-            before = " ".join(_bare(one) for one in tokens[:first])
-            after = " ".join(_bare(one) for one in tokens[last:])
+            before = " ".join(_strip_punctuation(one) for one in tokens[:first])
+            after = " ".join(_strip_punctuation(one) for one in tokens[last:])
             if match := _SAID_BEFORE.search(before):
                 first -= len(match[0].split())
             if match := _SAID_AFTER.match(after):
@@ -231,7 +231,7 @@ def _spans(tokens: list[str]) -> list[tuple[int, int]]:
 
 def _places(tokens: list[str]) -> set[int]:
     """Where words stand that can belong to a date; "bank" and "mother" only in a holiday's name."""
-    bare = [_bare(one) for one in tokens]
+    bare = [_strip_punctuation(one) for one in tokens]
     holidays: set[int] = set()
     for match in _HOLIDAY_NAME.finditer(" ".join(bare)):
         first = match.string[: match.start()].count(" ")
@@ -243,19 +243,34 @@ def _places(tokens: list[str]) -> set[int]:
     }
 
 
-def _trimmed(tokens: list[str], start: int, end: int) -> tuple[int, int]:
+def _trim(tokens: list[str], start: int, end: int) -> tuple[int, int]:
     """Without words at the edges that say nothing of a date by themselves."""
-    while start < end and _EDGE.fullmatch(_bare(tokens[end - 1])):
+    while start < end and _EDGE.fullmatch(_strip_punctuation(tokens[end - 1])):
         end -= 1
-    if start and _NUMBERED.fullmatch(_bare(tokens[start - 1])) and _is_number(tokens[start]):
+    if (
+        start
+        and _NUMBERED.fullmatch(_strip_punctuation(tokens[start - 1]))
+        and _is_number(tokens[start])
+    ):
         start += 1
-    start += _numbers_of_title([_bare(one) for one in tokens[start:end]])
-    while start < end and _bare(tokens[start]).lower() in ("and", "or", "to", "of", "-", "–"):
+    start += _numbers_of_title([_strip_punctuation(one) for one in tokens[start:end]])
+    while start < end and _strip_punctuation(tokens[start]).lower() in (
+        "and",
+        "or",
+        "to",
+        "of",
+        "-",
+        "–",
+    ):
         start += 1
-    if end - start > 2 and _bare(tokens[start]).lower() == "for" and _is_number(tokens[start + 1]):
+    if (
+        end - start > 2
+        and _strip_punctuation(tokens[start]).lower() == "for"
+        and _is_number(tokens[start + 1])
+    ):
         start += 2  # "a table for two on Friday"
-    if end - start > 1 and _bare(tokens[start]).lower() in ("a", "an", "the"):
-        after = _bare(tokens[start + 1]).lower()
+    if end - start > 1 and _strip_punctuation(tokens[start]).lower() in ("a", "an", "the"):
+        after = _strip_punctuation(tokens[start + 1]).lower()
         if _DAY_NAME.fullmatch(after) and start:  # "the Friday": not a date
             return end, end
     return start, end
@@ -270,7 +285,7 @@ def _numbers_of_title(words: list[str]) -> int:
 
 
 def _is_date(tokens: list[str], start: int, end: int) -> bool:
-    text = " ".join(_bare(one) for one in tokens[start:end])
+    text = " ".join(_strip_punctuation(one) for one in tokens[start:end])
     strong, led = _STRONG.search(text), _LED.search(text)
     at_end = end == len(tokens)
     if not (strong or led or _LAST.search(text)) or re.search(r"\b24/7\b", text):
@@ -283,15 +298,15 @@ def _is_date(tokens: list[str], start: int, end: int) -> bool:
     closed = tokens[end - 1][-1] in ",;:!?)"
     if start == 0:
         return closed or leads or bool(strong)
-    follows = bool(_AFTER.match(_bare(tokens[end]) or tokens[end])) or closed
+    follows = bool(_AFTER.match(_strip_punctuation(tokens[end]) or tokens[end])) or closed
     by_name = bool(_LAST.search(text)) and leads
     return follows or ((bool(strong) or by_name) and leads)
 
 
 def _is_number(token: str) -> bool:
-    return _bare(token).isdigit() or _bare(token).lower() in NUMBERS
+    return _strip_punctuation(token).isdigit() or _strip_punctuation(token).lower() in NUMBERS
 
 
-def _bare(token: str) -> str:
+def _strip_punctuation(token: str) -> str:
     kept = token.strip(',;:!?()"“”').replace("’", "'")
     return kept if re.fullmatch(r"\d{1,2}\.\d{1,2}\.|[ap]\.m\.", kept, re.I) else kept.rstrip(".")

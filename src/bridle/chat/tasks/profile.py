@@ -1,13 +1,12 @@
-"""The task assistant, as a profile: its prompt, its sentences, what it asks about first."""
+"""The task assistant as a profile: its prompt, its sentences, what must be confirmed."""
 
 from functools import cache
 from pathlib import Path
 
-from bridle.chat.profile import Confirm, Profile, Wanted
-from bridle.chat.tasks.offline import TaskResponder
-from bridle.chat.tasks.offline_words import understood
-from bridle.chat.tasks.sentences import task_replies
-from bridle.chat.tasks.telling import otherwise, tell, vet
+from bridle.chat.profile import Confirm, Profile, ProposedCall
+from bridle.chat.tasks.intent import parse_intent
+from bridle.chat.tasks.planner import TaskResponder
+from bridle.chat.tasks.replies import check_call, fallback_text, reply_text, task_replies
 
 _PROMPT = Path(__file__).with_name("prompt.md")
 _LOGO = Path(__file__).with_name("logo.svg")
@@ -23,14 +22,14 @@ def _bulk(verb: str) -> Confirm:
         "task_id",
         "task_ids",
         lookup="list_tasks",
-        looking=_EVERY,
+        lookup_arguments=_EVERY,
         question=one[0],
         phrase=one[1],
     )
 
 
 CONFIRM = {
-    "delete_task": Confirm("delete", "task_id", lookup="list_tasks", looking=_EVERY),
+    "delete_task": Confirm("delete", "task_id", lookup="list_tasks", lookup_arguments=_EVERY),
     "bulk_delete": _bulk("delete"),
     "bulk_complete": _bulk("complete"),
     "bulk_reopen": _bulk("reopen"),
@@ -43,10 +42,10 @@ _EACH = {
 }
 
 
-def asks(wanted: Wanted) -> Confirm | None:
+def confirm_when(wanted: ProposedCall) -> Confirm | None:
     """Who wants all of them changed is asked, also if a model changes them one by one."""
-    wish = understood(wanted.message)
-    return _EACH.get(wanted.tool) if wish.is_action and wish.every is not None else None
+    intent = parse_intent(wanted.message)
+    return _EACH.get(wanted.tool) if intent.is_action and intent.every is not None else None
 
 
 @cache
@@ -56,11 +55,11 @@ def task_profile() -> Profile:
         "tasks",
         _PROMPT.read_text(encoding="utf-8"),
         replies=task_replies(),
-        tell=tell,
-        otherwise=otherwise,
-        vet=vet,
+        reply_text=reply_text,
+        fallback_text=fallback_text,
+        check_call=check_call,
         confirm=CONFIRM,
-        asks=asks,
+        confirm_when=confirm_when,
         responder=TaskResponder,
         nouns=("task", "todo"),
         title="Tasks",

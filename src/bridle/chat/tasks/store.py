@@ -1,4 +1,4 @@
-"""The user's tasks in the database, asked for and found. The session knows whose they are."""
+"""Queries over the user's tasks. The session knows whose they are."""
 
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal
@@ -6,26 +6,26 @@ from typing import Any, Literal
 from sqlalchemy import and_, func, not_, or_
 from sqlmodel import col, select
 
-from bridle.chat.data import Task
-from bridle.chat.data.fixed import adding, table_of
-from bridle.chat.tasks.results import days_of
-from bridle.chat.toolbox import Call, ToolFailed
+from bridle.chat.db import Task
+from bridle.chat.db.session import prepare_insert, table_of
+from bridle.chat.tasks.fields import parse_days
+from bridle.chat.tools.toolbox import Call, ToolFailed
 
 Status = Literal["all", "open", "done"]
 _LARGEST = 2**31 - 1
 _SEARCHED = 5_000  # tasks that one search looks at, the newest
-_NEW = adding(Task)
-_GIVEN = tuple(one.name for one in table_of(Task).c if one.name not in ("id", "user_id"))
+_NEW = prepare_insert(Task)
+_COLUMNS = tuple(one.name for one in table_of(Task).c if one.name not in ("id", "user_id"))
 
 
-def put(call: Call, task: Task) -> Task:
+def insert_task(call: Call, task: Task) -> Task:
     """Put a new task on the user's list, where it gets its number."""
-    kept = _NEW.said(call.session, {one: getattr(task, one) for one in _GIVEN})
+    kept = _NEW.execute(call.session, {one: getattr(task, one) for one in _COLUMNS})
     task.id = (kept.inserted_primary_key or (None,))[0]
     return task
 
 
-def found(call: Call, task_id: int) -> Task:
+def find_task(call: Call, task_id: int) -> Task:
     """The user's task of that number. Raise `ToolFailed`: somebody else's is not found, either."""
     task = call.session.get(Task, task_id) if 0 < task_id <= _LARGEST else None
     if task is None:
@@ -33,7 +33,7 @@ def found(call: Call, task_id: int) -> Task:
     return task
 
 
-def found_all(call: Call, task_ids: list[int]) -> list[Task]:
+def find_tasks(call: Call, task_ids: list[int]) -> list[Task]:
     """All of them, in the order of the list, or none. Raise `ToolFailed`."""
     wanted = {one for one in task_ids if 0 < one <= _LARGEST}
     asked = select(Task).where(col(Task.id).in_(sorted(wanted))).order_by(col(Task.id))
@@ -45,7 +45,7 @@ def found_all(call: Call, task_ids: list[int]) -> list[Task]:
     return tasks
 
 
-def listed(call: Call, filters: list[Any], limit: int) -> tuple[list[Task], int]:
+def select_tasks(call: Call, filters: list[Any], limit: int) -> tuple[list[Task], int]:
     """The oldest tasks that fit, and how many fit in all."""
     asked = select(Task).where(*filters).order_by(col(Task.id)).limit(limit)
     tasks = list(call.session.exec(asked))
@@ -54,7 +54,7 @@ def listed(call: Call, filters: list[Any], limit: int) -> tuple[list[Task], int]
     return tasks, call.session.exec(select(func.count(col(Task.id))).where(*filters)).one()
 
 
-def filters_of(call: Call, status: Status, due: str, priority: str) -> list[Any]:
+def build_filters(call: Call, status: Status, due: str, priority: str) -> list[Any]:
     """What the database compares. Raise `ToolFailed` if nobody knows which days `due` means."""
     wanted: list[Any] = []
     if status != "all":
@@ -66,7 +66,7 @@ def filters_of(call: Call, status: Status, due: str, priority: str) -> list[Any]
     elif due == "overdue":
         wanted += [col(Task.completed).is_(False), _before(call.now, call.now.date())]
     elif due != "any":
-        first, last = days_of(due.replace("_", " "), call.now)
+        first, last = parse_days(due.replace("_", " "), call.now)
         end = datetime.combine(last + timedelta(days=1), time(0), call.now.tzinfo)
         wanted.append(_before(end, last + timedelta(days=1)))
         if first is not None:
@@ -82,16 +82,16 @@ def _before(moment: datetime, day: Any) -> Any:
     return or_(timed, and_(col(Task.due_has_time).is_(False), col(Task.due_at) < midnight))
 
 
-def searched(call: Call, words: str, status: Status) -> list[Task]:
+def search(call: Call, words: str, status: Status) -> list[Task]:
     """Tasks with all of the words in title, notes or tags, in any case and any script."""
     wanted = words.casefold().split()
-    filters = filters_of(call, status, "any", "")
+    filters = build_filters(call, status, "any", "")
     asked = select(Task).where(*filters).order_by(col(Task.id).desc()).limit(_SEARCHED)
     tasks = [one for one in call.session.exec(asked) if _has(one, wanted)]
     return tasks[::-1]
 
 
-def tagged(call: Call, filters: list[Any], tag: str, limit: int) -> tuple[list[Task], int]:
+def select_tagged(call: Call, filters: list[Any], tag: str, limit: int) -> tuple[list[Task], int]:
     """The oldest tasks that fit and have the tag, and how many there are."""
     asked = select(Task).where(*filters).order_by(col(Task.id))
     tasks = [one for one in call.session.exec(asked) if tag in one.tags]

@@ -1,28 +1,35 @@
-"""The tools over a user's tasks: add, list, search, complete, reopen, update, delete.
+"""The tools over a user's tasks, and `MCPToolServer`, which serves them.
 
-Each docstring is what a model reads. Nothing here knows who the user is: the session does. What
-changes many tasks at once is in `tools_bulk.py`, in the same toolbox.
+Each docstring is what a model reads. Nothing here knows who the user is: the session does. A bulk
+tool changes all of its tasks, or none if one of them does not exist.
 """
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
-from bridle.chat.data import Task, utc_now
+from bridle.chat.db import Task, utc_now
 from bridle.chat.tasks import store
-from bridle.chat.tasks.dates import on_its_day
-from bridle.chat.tasks.results import (
+from bridle.chat.tasks.dates import keep_day
+from bridle.chat.tasks.fields import (
     PRIORITIES,
-    due_of,
-    notes_of,
-    priority_of,
-    put_due,
-    tags_of,
-    title_of,
+    parse_due,
+    parse_notes,
+    parse_priority,
+    parse_tags,
+    parse_title,
+    set_due,
     to_wire,
 )
 from bridle.chat.tasks.store import Status
-from bridle.chat.toolbox import Call, Toolbox, ToolFailed
+from bridle.chat.tools.mcp_server import ToolServer
+from bridle.chat.tools.toolbox import Call, Toolbox, ToolFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlmodel import Session
+
 
 INSTRUCTIONS = (
     "The tasks of one person. Tasks are named by their number in calls and by their title to the "
@@ -56,10 +63,12 @@ def add_task(
         notes: More about it.
         tags: Words to find it by.
     """
-    task = Task(title=title_of(title), notes=notes_of(notes), priority=priority_of(priority))
-    task.tags = tags_of(tags)
-    put_due(task, due_of(due, call.now) if due.strip() else None)
-    return to_wire(store.put(call, task), call.binding.zone)
+    task = Task(
+        title=parse_title(title), notes=parse_notes(notes), priority=parse_priority(priority)
+    )
+    task.tags = parse_tags(tags)
+    set_due(task, parse_due(due, call.now) if due.strip() else None)
+    return to_wire(store.insert_task(call, task), call.binding.zone)
 
 
 @TASKS.tool(reads=True)
@@ -83,12 +92,12 @@ def list_tasks(
         limit: How many at most; `total` says how many there are.
         skip: How many of the oldest to leave out, such as those that were shown before.
     """
-    filters = store.filters_of(call, status, due, priority_of(priority) if priority else "")
+    filters = store.build_filters(call, status, due, parse_priority(priority) if priority else "")
     if tag.strip():
-        wanted = (tags_of([tag]) or [""])[0]
-        tasks, total = store.tagged(call, filters, wanted, limit + skip)
+        wanted = (parse_tags([tag]) or [""])[0]
+        tasks, total = store.select_tagged(call, filters, wanted, limit + skip)
     else:
-        tasks, total = store.listed(call, filters, limit + skip)
+        tasks, total = store.select_tasks(call, filters, limit + skip)
     tasks = tasks[skip:]
     return {"tasks": [to_wire(one, call.binding.zone) for one in tasks], "total": total}
 
@@ -106,7 +115,7 @@ def search_tasks(
     """
     if not query.strip():
         raise ToolFailed("invalid_input", "Which words should the task have?", field="query")
-    tasks = store.searched(call, query, status)
+    tasks = store.search(call, query, status)
     shown = [to_wire(one, call.binding.zone) for one in tasks[:limit]]
     return {"tasks": shown, "total": len(tasks)}
 
@@ -114,7 +123,7 @@ def search_tasks(
 @TASKS.tool
 def complete_task(call: Call, task_id: TaskId) -> dict[str, Any]:
     """Mark a task as done. One that is done already stays as it is."""
-    task = store.found(call, task_id)
+    task = store.find_task(call, task_id)
     set_completed(task, True)
     return to_wire(task, call.binding.zone)
 
@@ -122,7 +131,7 @@ def complete_task(call: Call, task_id: TaskId) -> dict[str, Any]:
 @TASKS.tool
 def reopen_task(call: Call, task_id: TaskId) -> dict[str, Any]:
     """Put a task that was done back on the list. One that is open stays as it is."""
-    task = store.found(call, task_id)
+    task = store.find_task(call, task_id)
     set_completed(task, False)
     return to_wire(task, call.binding.zone)
 
@@ -141,17 +150,17 @@ class Changes(Struct, frozen=True, kw_only=True, omit_defaults=True):
 @TASKS.tool
 def update_task(call: Call, changes: Changes) -> dict[str, Any]:
     """Change a task; what is left out stays as it is."""
-    task = store.found(call, changes.task_id)
+    task = store.find_task(call, changes.task_id)
     before = to_wire(task, call.binding.zone)
     if changes == Changes(task_id=changes.task_id):
         raise ToolFailed("invalid_input", "What should change about the task?", field="change")
     if changes.title is not None:
-        task.title = title_of(changes.title)
+        task.title = parse_title(changes.title)
     if changes.notes is not None:
-        task.notes = notes_of(changes.notes)
+        task.notes = parse_notes(changes.notes)
     if changes.tags is not None:
-        task.tags = tags_of(changes.tags)
-    due = changes.due and on_its_day(changes.due, before["due"], call.now)
+        task.tags = parse_tags(changes.tags)
+    due = changes.due and keep_day(changes.due, before["due"], call.now)
     change(call, task, changes.priority, due)
     after = to_wire(task, call.binding.zone)
     changed = [name for name in after if after[name] != before[name]]
@@ -162,7 +171,7 @@ def update_task(call: Call, changes: Changes) -> dict[str, Any]:
 @TASKS.tool(deletes=True)
 def delete_task(call: Call, task_id: TaskId) -> dict[str, Any]:
     """Take a task off the list for good. The person is asked first."""
-    task = store.found(call, task_id)
+    task = store.find_task(call, task_id)
     gone = to_wire(task, call.binding.zone)
     call.session.delete(task)
     return gone
@@ -179,7 +188,69 @@ def set_completed(task: Task, done: bool) -> None:
 def change(call: Call, task: Task, priority: str | None, due: str | None) -> None:
     """What one and many tasks can be given."""
     if priority is not None:
-        task.priority = priority_of(priority)
+        task.priority = parse_priority(priority)
     if due is not None:
-        put_due(task, due_of(due or "none", call.now))
+        set_due(task, parse_due(due or "none", call.now))
     task.updated_at = utc_now()
+
+
+TaskIds = Annotated[
+    list[int], Meta(min_length=1, max_length=500, description="The tasks' numbers.")
+]
+
+
+@TASKS.tool
+def bulk_complete(call: Call, task_ids: TaskIds) -> dict[str, Any]:
+    """Mark many tasks as done. The person is asked first."""
+    tasks = store.find_tasks(call, task_ids)
+    for task in tasks:
+        set_completed(task, True)
+    return _bulk_result(call, tasks)
+
+
+@TASKS.tool
+def bulk_reopen(call: Call, task_ids: TaskIds) -> dict[str, Any]:
+    """Put many tasks that were done back on the list. The person is asked first."""
+    tasks = store.find_tasks(call, task_ids)
+    for task in tasks:
+        set_completed(task, False)
+    return _bulk_result(call, tasks)
+
+
+@TASKS.tool
+def bulk_update(
+    call: Call, task_ids: TaskIds, priority: Priority | None = None, due: DueText | None = None
+) -> dict[str, Any]:
+    """Give many tasks the same priority or date. The person is asked first.
+
+    Args:
+        due: The new date; 'none' takes it away.
+    """
+    if priority is None and due is None:
+        raise ToolFailed("invalid_input", "What should change about the tasks?", field="change")
+    tasks = store.find_tasks(call, task_ids)
+    for task in tasks:
+        change(call, task, priority, due)
+    return _bulk_result(call, tasks)
+
+
+@TASKS.tool(deletes=True)
+def bulk_delete(call: Call, task_ids: TaskIds) -> dict[str, Any]:
+    """Take many tasks off the list for good. The person is asked first."""
+    tasks = store.find_tasks(call, task_ids)
+    gone = _bulk_result(call, tasks)
+    for task in tasks:
+        call.session.delete(task)
+    return gone
+
+
+def _bulk_result(call: Call, tasks: list[Task]) -> dict[str, Any]:
+    shown = [to_wire(one, call.binding.zone) for one in tasks]
+    return {"tasks": shown, "count": len(shown)}
+
+
+class MCPToolServer(ToolServer):
+    """The task tools. `session_factory` returns a `Session`; each call has its own."""
+
+    def __init__(self, session_factory: "Callable[[], Session]") -> None:
+        super().__init__(TASKS, session_factory)

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bridle.chat.app import ChatApp
-from bridle.chat.app_named import named_app
-from bridle.chat.service_values import ServiceLimits
+from bridle.chat.app import ChatApp, load_app
+from bridle.chat.values import ServiceLimits
 from bridle.server.app import Application
 from bridle.server.auth import STAY, Caller, Names, Stay, bearer, elsewhere, refuse
 from bridle.server.chat.context import ChatRoom
@@ -172,9 +171,9 @@ def bearing_of(setup: ChatSetup) -> Bearing:
 def app_of(setup: ChatSetup) -> ChatApp:
     """The task assistant, or the application that was named. Raise `ConfigError`."""
     if setup.app:
-        return named_app(setup.app, setup.database, setup.model)
+        return load_app(setup.app, setup.database, setup.model)
     limits = ServiceLimits(messages_a_minute=setup.a_minute, dollars_a_day=setup.a_day)
-    return ChatApp(database=setup.database, provider=setup.model or None, limits=(limits,))
+    return ChatApp(database=setup.database, provider=setup.model or None, service_limits=limits)
 
 
 _SHARE = 0.7  # of the time to stop, for requests that are being answered

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bridle.chat.app import ChatApp
 from bridle.chat.service import Tell
-from bridle.chat.service_values import Reply, Setting
+from bridle.chat.values import Locale, Reply
 from bridle.errors import ConfigError
 from bridle.server.chat.jwt import Bearing
 from bridle.server.chat.task_events import Watching
@@ -71,7 +71,7 @@ class ChatRoom:
         user: str,
         said: tuple[str, str | None],
         key: str,
-        setting: Setting,
+        setting: Locale,
         tell: Tell | None = None,
     ) -> Reply:
         """Answer a message; who watches the user's list sees at once what came of it."""

@@ -7,7 +7,7 @@ import math
 
 from msgspec.structs import replace
 
-from bridle.chat import refusals
+from bridle.chat import errors
 from bridle.errors import AgentError, SessionClosed
 from bridle.server import problems
 from bridle.server.middleware import Scope
@@ -26,13 +26,13 @@ _SHARED = (
 )
 CODES = {**{code: problems.CODES[code] for code in _SHARED}, **_OWN}
 _KNOWN: tuple[tuple[type[AgentError], str], ...] = (
-    (refusals.UnknownConversation, "unknown_conversation"),
-    (refusals.MessageRefused, "message_refused"),
-    (refusals.KeyReused, "idempotency_conflict"),
-    (refusals.TooManyMessages, "rate_limited"),
-    (refusals.Crowded, "rate_limited"),
-    (refusals.SpentOut, "rate_limited"),
-    (refusals.Unavailable, "unavailable"),
+    (errors.UnknownConversation, "unknown_conversation"),
+    (errors.MessageRefused, "message_refused"),
+    (errors.KeyReused, "idempotency_conflict"),
+    (errors.TooManyMessages, "rate_limited"),
+    (errors.QueueFull, "rate_limited"),
+    (errors.AllowanceSpent, "rate_limited"),
+    (errors.Unavailable, "unavailable"),
     (SessionClosed, "server_stopping"),
 )
 _THERE, _HERE = "/api/openapi.json", "/api/chat/openapi.json"
@@ -57,7 +57,7 @@ def of(error: BaseException) -> Problem:
     for kind, code in _KNOWN:
         if isinstance(error, kind):
             return problem(code, error.message, error.hint)
-    if isinstance(error, refusals.ForeignRow):  # code of ours, never the person's fault
+    if isinstance(error, errors.ForeignRow):  # code of ours, never the person's fault
         return replace(problems.broken(error), hint=_KEPT)
     found = problems.of(error)
     if found.code not in CODES:

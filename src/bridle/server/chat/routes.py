@@ -10,8 +10,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bridle.chat.data import Conversation, OwnedSession
-from bridle.chat.service_values import ConversationInfo, MessageInfo, Setting
+from bridle.chat.db import Conversation, OwnedSession
+from bridle.chat.values import ConversationInfo, Locale, MessageInfo
 from bridle.server.auth import Caller
 from bridle.server.chat.context import ChatRoom
 from bridle.server.chat.problems import CODES, refused
@@ -67,7 +67,7 @@ async def send_message(
     if context.stopping:
         raise refused("server_stopping", "The chat is being shut down.", "Try again in a moment.")
     said = body.message, body.conversation_id or None
-    setting = Setting(_zone(body.timezone), _language(body.language))
+    setting = Locale(_zone(body.timezone), _language(body.language))
     if wants_stream(request.headers.get("accept", "")):
         pieces = spoken(lambda tell: context.reply(user_id, said, idempotency_key, setting, tell))
         return await events(pieces, context, request)
@@ -119,7 +119,7 @@ async def list_tasks(
 ) -> Tasks:
     """Your tasks, the oldest first."""
     _check_tasks(context)
-    return await context.app.database.work(
+    return await context.app.database.run(
         user_id, lambda session: tasks(session, status, cursor, limit), reads=True
     )
 
@@ -193,7 +193,7 @@ async def get_readiness(context: ChatRoom) -> Condition:
     """The server takes messages: its database answers."""
     if context.stopping:
         raise refused("server_stopping", "The chat is being shut down.", "Try again in a moment.")
-    await context.app.database.work("ready", _look, reads=True)
+    await context.app.database.run("ready", _look, reads=True)
     return Condition("ready")
 
 

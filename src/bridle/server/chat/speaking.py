@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from bridle.chat.service_values import Reply
+from bridle.chat.values import Reply
 from bridle.server.chat.problems import of
 from bridle.server.chat.schemas import ChatAnswer, Nothing, Piece
 from bridle.server.sse import KEEP_ALIVE, told

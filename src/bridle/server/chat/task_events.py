@@ -15,9 +15,9 @@ from typing import Any, Literal
 from sqlalchemy import case, func
 from sqlmodel import col, select
 
-from bridle.chat.data import Database, OwnedSession, Task
-from bridle.chat.refusals import Unavailable
-from bridle.chat.tasks.results import to_wire
+from bridle.chat.db import Database, OwnedSession, Task
+from bridle.chat.errors import Unavailable
+from bridle.chat.tasks.fields import to_wire
 from bridle.protocols.session_errors import ServerStopping
 from bridle.server.chat.problems import refused
 from bridle.server.chat.schemas import Tasks, TaskView
@@ -141,10 +141,10 @@ class Watching:
             return None
 
     async def _stamp(self, user: str) -> Stamp:
-        return await self._database.work(user, stamp, reads=True)
+        return await self._database.run(user, stamp, reads=True)
 
     async def _told(self, user: str) -> bytes:
-        found = await self._database.work(
+        found = await self._database.run(
             user, lambda session: tasks(session, "all", "", SHOWN), reads=True
         )
         return told("tasks", found)

@@ -1,0 +1,175 @@
+"""A provider that answers by rules about what a person wrote, without a language model.
+
+It answers if there is no API key: it asks for tools, reads their results, and returns a sentence.
+It remembers nothing: all it knows is the conversation that it is given. An assistant's own rules go
+into `Rules`; the task assistant has a larger set.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from bridle.chat.values import ToolCallRecord
+from bridle.events import ModelEvent
+from bridle.messages import Message, Part, Text, ToolCall
+from bridle.protocols.provider import ProviderInfo, Request
+from bridle.providers.scripted import Reply, play
+from bridle.usage import Price
+
+_decode = msgspec.json.Decoder().decode
+_READ = 2_000  # characters of a message that rules look at
+_AROUND = " \t\r\n.!?"
+PastMessages = tuple[tuple[str, str], ...]
+
+
+class Responder:
+    """Keeps the provider's promise with a function. It costs nothing: its price is known, zero."""
+
+    def __init__(
+        self,
+        name: str,
+        answer: Callable[[Sequence[Message]], tuple[Part, ...]],
+        *,
+        languages: Sequence[str] = (),
+    ) -> None:
+        self.info = ProviderInfo("responder", name, price=Price(0, 0), local=True)
+        self.languages = tuple(languages)  # that it understands; empty: nobody said which
+        self._answer = answer
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        """Ask for the tools that the answer needs, or give it."""
+        parts = self._answer(request.messages)
+        name = f"responder_{len(request.messages)}"
+        async with aclosing(play(Reply(chunk=4_000), parts, self.info, name)) as events:
+            async for event in events:
+                yield event
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A tool to ask for, with its arguments."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RuleMatch:
+    """What a rule is asked about: the words that it found, and what its calls have given back."""
+
+    message: str
+    words: Mapping[str, str]
+    records: tuple[ToolCallRecord, ...] = ()
+    before: PastMessages = ()
+
+    def __getitem__(self, name: str) -> str:
+        return self.words[name]
+
+    @property
+    def data(self) -> Any:
+        """What the last call gave back; None while nothing was called, or where it failed."""
+        return self.records[-1].data if self.records and self.records[-1].ok else None
+
+
+Rule = Callable[[RuleMatch], Ask | Sequence[Ask] | str]
+
+
+class Rules:
+    """Rules by pattern, tried in order. Calling the object returns a provider that uses them.
+
+    ```python
+    rules = Rules("expenses", fallback="I can note what you spent.")
+
+    @rules.when(r"(?:i )?spent (?P<amount>[0-9.]+) on (?P<what>.+)")
+    def spent(match: RuleMatch) -> Ask:
+        return Ask("add_expense", {"what": match["what"], "amount": float(match["amount"])})
+    ```
+
+    A rule is called again after each of its tool calls. When it asks for a call that was made
+    before, or a call has failed, the turn ends, and the profile's `reply_text` makes the reply.
+    `languages` are those in which the patterns are written, such as `("en",)`: a page in another
+    language says so.
+    """
+
+    def __init__(self, name: str, fallback: str, *, languages: Sequence[str] = ()) -> None:
+        self.name = name
+        self.fallback = fallback
+        self.languages = tuple(languages)
+        self._rules: list[tuple[re.Pattern[str], Rule]] = []
+
+    def __call__(self) -> Responder:
+        return Responder(self.name, self.answer, languages=self.languages)
+
+    def when(self, pattern: str) -> Callable[[Rule], Rule]:
+        """Add a rule for messages that match the pattern as a whole, in any case."""
+        compiled = re.compile(pattern, re.IGNORECASE | re.DOTALL)
+
+        def put(rule: Rule) -> Rule:
+            self._rules.append((compiled, rule))
+            return rule
+
+        return put
+
+    def answer(self, messages: Sequence[Message]) -> tuple[Part, ...]:
+        """Return the calls that the matching rule asks for, or its sentence."""
+        message, records, before = read_messages(messages)
+        words = message[:_READ].strip(_AROUND)
+        for pattern, rule in self._rules:
+            if (found := pattern.fullmatch(words)) is not None:
+                named = {name: part or "" for name, part in found.groupdict().items()}
+                return self._asked(rule, RuleMatch(message, named, records, before), len(messages))
+        return (Text(self.fallback),)
+
+    def _asked(self, rule: Rule, match: RuleMatch, number: int) -> tuple[Part, ...]:
+        if match.records and not match.records[-1].ok:
+            return (Text(match.records[-1].error_message or self.fallback),)
+        wanted = rule(match)
+        if isinstance(wanted, str):
+            return (Text(wanted),)
+        asked = [wanted] if isinstance(wanted, Ask) else wanted
+        made = [(one.tool_name, one.parameters) for one in match.records]
+        new = [one for one in asked if (one.tool, dict(one.arguments)) not in made]
+        if not new:
+            return (Text("Done."),)
+        return tuple(
+            ToolCall(f"responder_{number}_{place}", one.tool, dict(one.arguments))
+            for place, one in enumerate(new)
+        )
+
+
+def read_messages(
+    messages: Sequence[Message],
+) -> tuple[str, tuple[ToolCallRecord, ...], PastMessages]:
+    """The newest prompt, what was called since, and what was said before."""
+    place = len(messages) - 1
+    while place > 0 and not (messages[place].role == "user" and messages[place].content):
+        place -= 1
+    records: list[ToolCallRecord] = []
+    calls: dict[str, ToolCall] = {}
+    for message in messages[place + 1 :]:
+        calls |= {call.id: call for call in message.tool_calls}
+        for output in message.tool_results:
+            if (call := calls.get(output.call_id)) is not None:
+                records.append(
+                    ToolCallRecord(call.name, call.arguments, _parse_result(output.text))
+                )
+    before = tuple((one.role, said) for one in messages[:place] if (said := one.content))
+    return (messages[place].content if messages else ""), tuple(records), before
+
+
+def _parse_result(text: str) -> dict[str, Any]:
+    """What a tool gave back; words that are none are those of whoever refused the call."""
+    try:
+        found = _decode(text)
+    except msgspec.DecodeError:
+        found = None
+    if isinstance(found, dict):
+        return found
+    return {"success": False, "error": {"code": "invalid_input", "message": text[:200]}}

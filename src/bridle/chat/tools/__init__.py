@@ -1,0 +1,1 @@
+"""The tools of a chat: their definition, who may call them, and how they are served."""

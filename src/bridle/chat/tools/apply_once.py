@@ -1,0 +1,252 @@
+"""Apply a tool call once, in one transaction, for one user.
+
+The operation's row is written in the same transaction as the tool's changes: either both are stored
+or neither is. If the same operation is requested again, that row gives the answer. Everything here
+blocks and is called in a worker thread. Whatever goes wrong, the answer is a typed result with a
+sentence for a person.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlmodel import Session
+
+from bridle.chat.db.engine import READ_ONLY
+from bridle.chat.db.session import (
+    OwnedSession,
+    owned_select,
+    owned_session,
+    parameter,
+    prepare_insert,
+    prepare_select,
+    table_of,
+)
+from bridle.chat.db.tables import Operation, Turn, utc_now
+from bridle.chat.errors import TROUBLE, Unavailable
+from bridle.chat.tools.identity import Binding
+from bridle.chat.tools.source import failed, owner_words, succeeded
+from bridle.chat.tools.toolbox import Call, Tool, Toolbox, ToolFailed
+from bridle.errors import ToolError
+from bridle.workspace.text import one_line
+
+_OPERATION = table_of(Operation).c
+_FIND_OPERATION = prepare_select(
+    owned_select(
+        Operation,
+        (_OPERATION.tool, _OPERATION.arguments, _OPERATION.result),
+        _OPERATION.key == parameter("operation"),
+    )
+)
+_INSERT_OPERATION = prepare_insert(Operation)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOperation:
+    """What was called with what (a hash of it), and what it answered."""
+
+    tool: str
+    arguments: str
+    result: dict[str, Any]
+
+
+def find_operation(session: OwnedSession, key: str) -> RecordedOperation | None:
+    """The owner's operation of that key, if it was applied."""
+    row = _FIND_OPERATION.execute(session, {"operation": key}).one_or_none()
+    return None if row is None else RecordedOperation(row.tool, row.arguments, row.result)
+
+
+def record_operation(
+    session: OwnedSession, key: str, turn_id: str, done: RecordedOperation
+) -> None:
+    """It was applied. A key that is there already fails, and everything with it."""
+    row = {"key": key, "turn_id": turn_id, "tool": done.tool, "arguments": done.arguments}
+    _INSERT_OPERATION.execute(session, row | {"result": done.result, "created_at": utc_now()})
+
+
+_TURN = table_of(Turn).c
+_TURN_STATE = prepare_select(
+    owned_select(Turn, (_TURN.state,), _TURN.id == parameter("turn")).with_for_update(read=True)
+)
+
+
+def is_turn_done(session: OwnedSession, turn_id: str) -> bool:
+    """Was this turn answered already? Until the session's transaction ends, it will not be.
+
+    What is no turn of the service's, such as a run by hand, is never over.
+    """
+    if not turn_id:
+        return False
+    return _TURN_STATE.execute(session, {"turn": turn_id}).scalar_one_or_none() == "done"
+
+
+_log = logging.getLogger(__name__)
+
+Factory = Callable[[], Session]
+_LARGEST = 1 << 18  # characters of a call's arguments
+_NOT_YOURS = "Whose data it is, no request can say."
+
+
+class ApplyOnce:
+    """Applies the calls of a toolbox, each in a session of its own from the factory."""
+
+    def __init__(self, toolbox: Toolbox, factory: Factory) -> None:
+        self.toolbox = toolbox
+        self._factory = factory
+
+    def __call__(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
+        """The typed result of one call; it raises nothing that a tool or a database does."""
+        try:
+            return self._applied(name, arguments, binding)
+        except (DBAPIError, PoolTimeout, Unavailable) as error:
+            _log.warning(
+                "the tool %s found no database: %s", _short_name(name), type(error).__name__
+            )
+            if (kept := self._kept_after_all(name, arguments, binding)) is not None:
+                return kept
+        except Exception as error:  # the edge: a person reads a sentence, our own people find it
+            _log.warning("the tool %s broke: %s", _short_name(name), type(error).__name__)
+            _log.debug("the tool %s broke", _short_name(name), exc_info=True)
+        return failed("processing_error", TROUBLE)
+
+    def _applied(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
+        tool = self.toolbox.get(name)
+        if tool is None:
+            return failed("invalid_input", f"There is no tool {_short_name(name)!r}.")
+        digest = _digest(arguments)
+        if not digest:
+            return failed("invalid_input", "The arguments cannot be read, or are too long.")
+        if words := owner_words(arguments):
+            return self._refused(tool, digest, words, binding)
+        if tool.info.reads:
+            return self._read(tool, arguments, binding)
+        try:
+            return self._written(tool, arguments, digest, binding)
+        except IntegrityError:
+            if not binding.operation:
+                raise
+        return self._answered(tool, digest, binding)  # another worker was first with the same
+
+    @contextmanager
+    def _session(self, binding: Binding, *, reads: bool = False) -> Iterator[OwnedSession]:
+        """Closed in any case, even where its transaction could not begin: it holds a connection."""
+        with owned_session(self._factory(), binding.user_id) as session:
+            if reads:
+                session.connection(execution_options={READ_ONLY: True})
+            yield session
+
+    def _read(self, tool: Tool, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
+        with self._session(binding, reads=True) as session:
+            found = _run_tool(tool, arguments, Call(session, binding))
+            session.rollback()
+            return found
+
+    def _written(
+        self, tool: Tool, arguments: dict[str, Any], digest: str, binding: Binding
+    ) -> dict[str, Any]:
+        with self._session(binding) as session:
+            if binding.operation:
+                known = find_operation(session, binding.operation)
+                if known is not None:
+                    return _replay(known, tool, digest)
+                if is_turn_done(session, _turn_of(binding.operation)):
+                    return failed("processing_error", TROUBLE)  # another worker ended the turn
+            found = _run_tool(tool, arguments, Call(session, binding))
+            if not found["success"]:
+                session.rollback()
+            if binding.operation:
+                turn, done = (
+                    _turn_of(binding.operation),
+                    RecordedOperation(tool.info.name, digest, found),
+                )
+                record_operation(session, binding.operation, turn, done)
+            session.commit()
+            return found
+
+    def _answered(self, tool: Tool, digest: str, binding: Binding) -> dict[str, Any]:
+        with self._session(binding, reads=True) as session:
+            known = find_operation(session, binding.operation)
+            if known is None:
+                raise Unavailable(TROUBLE)
+            return _replay(known, tool, digest)
+
+    def _kept_after_all(
+        self, name: str, arguments: dict[str, Any], binding: Binding
+    ) -> dict[str, Any] | None:
+        """A connection lost while it committed may have committed: the operation's row knows."""
+        tool = self.toolbox.get(name)
+        if tool is None or tool.info.reads or not binding.operation:
+            return None
+        try:
+            return self._answered(tool, _digest(arguments), binding)
+        except (DBAPIError, PoolTimeout, Unavailable):
+            return None
+
+    def _refused(
+        self, tool: Tool, digest: str, words: list[str], binding: Binding
+    ) -> dict[str, Any]:
+        """Arguments that would say whose data it is: nothing happens, and it is on record."""
+        names = ", ".join(sorted({_short_name(one) for one in words})[:5])
+        _log.warning("a call of %s tried to set %s and was refused", tool.info.name, names)
+        found = failed(
+            "invalid_input", _NOT_YOURS, refused=sorted({_short_name(one) for one in words})
+        )
+        key = f"refused:{uuid4()}"
+        with self._session(binding) as session:
+            done = RecordedOperation(tool.info.name, digest, found)
+            record_operation(session, key, _turn_of(binding.operation), done)
+            session.commit()
+        return found
+
+
+def _run_tool(tool: Tool, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
+    """The tool's own answer; what it wrote is in the session, and not in the database yet."""
+    try:
+        data = tool.run(arguments, call)
+        call.session.flush()
+        return succeeded(_to_json_value(data))
+    except ToolFailed as error:
+        about = {"field": error.field, "hint": error.hint}
+        about = {name: text for name, text in about.items() if text}
+        return failed(error.code, error.message, **about)
+    except ToolError as error:
+        return failed("invalid_input", one_line(error.message, 300))
+    except UnicodeError:  # half a character, which nothing can keep
+        return failed("invalid_input", "The arguments cannot be read.")
+
+
+def _to_json_value(data: Any) -> Any:
+    """What JSON can say; anything else is a mistake of the tool's author, found here."""
+    return json.loads(json.dumps(data, allow_nan=False))
+
+
+def _replay(known: RecordedOperation, tool: Tool, digest: str) -> dict[str, Any]:
+    if (known.tool, known.arguments) != (tool.info.name, digest):
+        _log.warning("an operation of %s came again as another call", tool.info.name)
+        return failed("invalid_input", "That was asked already, in another way.")
+    return dict(known.result)
+
+
+def _turn_of(operation: str) -> str:
+    """The turn that an operation belongs to: operations are named `turn:number`."""
+    return operation.rpartition(":")[0]
+
+
+def _digest(arguments: dict[str, Any]) -> str:
+    """A hash of the arguments; empty where they are too long or cannot be written."""
+    try:
+        text = json.dumps(arguments, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    return hashlib.sha256(text.encode()).hexdigest() if len(text) <= _LARGEST else ""
+
+
+def _short_name(name: str) -> str:
+    return one_line(name, 60)

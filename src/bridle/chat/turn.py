@@ -1,0 +1,256 @@
+"""One turn of the chat: bind its tool calls to the user, and keep a record of them.
+
+The engine's tools call a `ChatTurn` when the model asks for them. It adds who the user is, gives
+each change a name so that it is applied once, and does not run what a person has to confirm first.
+It knows no provider.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from bridle.chat.confirmations import PendingCall, restrict_call, target_ids
+from bridle.chat.limits import RunLimits
+from bridle.chat.profile import Confirm, Profile, ProposedCall
+from bridle.chat.reply_filter import FilterFacts, clean_title
+from bridle.chat.tools.identity import Binding
+from bridle.chat.tools.source import ToolInfo, ToolSource, failed, is_owner_word
+from bridle.chat.values import AgentContext, ToolCallRecord
+
+HIDDEN = "[redacted]"
+_DEEPEST = 20
+
+
+def redact(value: Any, *secrets: str) -> Any:
+    """The same value without anything that says who a user is."""
+    return _redact(value, tuple(one for one in secrets if len(one) > 2), 0)
+
+
+def _redact(value: Any, secrets: tuple[str, ...], depth: int) -> Any:
+    if depth > _DEEPEST:
+        return HIDDEN
+    if isinstance(value, dict):
+        return {
+            str(name): HIDDEN if is_owner_word(str(name)) else _redact(inner, secrets, depth + 1)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_redact(inner, secrets, depth + 1) for inner in value]
+    if isinstance(value, str):
+        for secret in secrets:
+            if secret in value:  # as a word of its own: `ana` is nobody in `banana`
+                value = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", HIDDEN, value)
+    return value
+
+
+@dataclass(frozen=True)
+class AppliedChange:
+    """One change: the tool, and what it answered."""
+
+    tool: str
+    result: dict[str, Any]
+
+
+async def find_applied_changes(
+    factory: Callable[[], Any], user_id: str, turn_id: str
+) -> dict[str, AppliedChange]:
+    """The changes of the turn so far, by the name of their operation, in order."""
+    return await asyncio.to_thread(_read_changes, factory, user_id, turn_id)
+
+
+def _read_changes(
+    factory: Callable[[], Any], user_id: str, turn_id: str
+) -> dict[str, AppliedChange]:
+    from sqlmodel import select
+
+    from bridle.chat.db.engine import READ_ONLY
+    from bridle.chat.db.session import owned_session
+    from bridle.chat.db.tables import Operation
+
+    with owned_session(factory(), user_id) as session:
+        session.connection(execution_options={READ_ONLY: True})
+        here = Operation.user_id == user_id, Operation.turn_id == turn_id
+        rows = list(session.exec(select(Operation).where(*here)))
+    named = {row.key: AppliedChange(row.tool, dict(row.result)) for row in rows}
+    numbered = {key: one for key, one in named.items() if key.rpartition(":")[2].isdigit()}
+    return dict(sorted(numbered.items(), key=lambda pair: int(pair[0].rpartition(":")[2])))
+
+
+_log = logging.getLogger(__name__)
+
+_WAITS = "Not done: the person is asked to confirm it first, and answers in the next message."
+_LIMIT = "Not done: no more calls are left in this turn. Say what was done."
+_BROKE = "I'm having a bit of trouble right now. Please try again."
+
+
+class ChatTurn:
+    """The calls of one turn."""
+
+    def __init__(
+        self,
+        context: AgentContext,
+        message: str,
+        profile: Profile,
+        source: ToolSource,
+        limits: RunLimits,
+    ) -> None:
+        self.context = context
+        self.message = message
+        self.profile = profile
+        self.records: list[ToolCallRecord] = []
+        self.asked: list[PendingCall] = []
+        self.dollars: float | None = 0.0  # None: a model without a price has answered
+        self.earlier: dict[str, AppliedChange] = {}  # what another attempt at this turn has changed
+        self.reached: set[str] = set()  # the model's own names of the calls that came this far
+        self.changing: set[str] = set()  # the tools that were called and do not only read
+        self.under_way = ""  # a change that was begun and has not answered
+        self._source = source
+        self._limits = limits
+        self._changes = 0
+        self.titles: dict[str, str] = {}  # of the things that came up, by id
+        self._texts: set[str] = set()
+
+    def spend(self, cost: float, unpriced: int) -> None:
+        """What the model cost. A price that is unknown stays unknown: it is never zero."""
+        self.dollars = None if unpriced or self.dollars is None else self.dollars + cost
+
+    @property
+    def is_full(self) -> bool:
+        """Are there no calls left?"""
+        return len(self.records) >= self._limits.max_tool_calls
+
+    async def call(self, info: ToolInfo, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What the model asked for: done, or answered with why not."""
+        if not info.reads and not self.is_full:
+            wanted = ProposedCall(self.message, info.name, arguments, tuple(self.records))
+            if (refused := self.profile.check_call(wanted)) is not None:
+                result = {"success": False, "error": dict(refused)}
+                self.note(info.name, arguments, result)
+                return result
+            rule = self.profile.confirm.get(info.name) or self.profile.confirm_when(wanted)
+            if rule is not None:
+                return await self._ask_first(info, arguments, rule)
+        return await self.apply(info.name, arguments, reads=info.reads)
+
+    async def apply(
+        self, name: str, arguments: dict[str, Any], *, reads: bool = False, operation: str = ""
+    ) -> dict[str, Any]:
+        """Call the tool, for this user and nobody else. A change has a name, and happens once."""
+        if self.is_full:
+            return {"success": False, "error": {"code": "limit", "message": _LIMIT}}
+        if not reads and not operation:
+            operation = f"{self.context.turn_id}:{self._changes}"
+            self._changes += 1
+        if not reads:
+            self.changing.add(name)
+            if (known := self.earlier.pop(operation, None)) is not None:
+                return self._answered_before(known, arguments if known.tool == name else {})
+            self.under_way = name
+        begun = perf_counter()
+        result = await self._called(name, arguments, self._binding(operation))
+        self.under_way = ""
+        self.note(name, arguments, result, int((perf_counter() - begun) * 1000))
+        return result
+
+    def _answered_before(self, known: AppliedChange, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The change of that place was made by an earlier attempt: it answers the same again."""
+        self.changing.add(known.tool)
+        self.note(known.tool, arguments, known.result)
+        return known.result
+
+    def recall(self) -> None:
+        """Put on record what an earlier attempt has changed, and this one has not come across."""
+        for known in self.earlier.values():
+            if known.result.get("success") is True:
+                self._answered_before(known, {})
+        self.earlier.clear()
+
+    async def _called(
+        self, name: str, arguments: dict[str, Any], binding: Binding
+    ) -> dict[str, Any]:
+        try:
+            result: Any = await self._source.call(name, arguments, binding)
+        except Exception as error:  # whoever holds the tools promised not to; a turn goes on
+            _log.warning("the tool %s broke: %s", name, type(error).__name__)
+            _log.debug("the tool %s broke", name, exc_info=True)
+            return failed("processing_error", _BROKE)
+        return result if isinstance(result, dict) else failed("processing_error", _BROKE)
+
+    def note(
+        self, name: str, arguments: dict[str, Any], result: dict[str, Any], took: int = 0
+    ) -> None:
+        """Keep what was called with what, and what came back."""
+        kept = redact(arguments, self.context.user_id)
+        self.records.append(ToolCallRecord(name, kept, result, took))
+        for key, title in _titles_in(result, self.profile.titles):
+            self._texts.add(title)
+            if key:
+                self.titles[key] = title
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("%s(%s) took %d ms: %s", name, sorted(kept), took, result.get("success"))
+
+    async def _ask_first(
+        self, info: ToolInfo, arguments: dict[str, Any], rule: Confirm
+    ) -> dict[str, Any]:
+        """Put the call aside for the person's word; things that are not there are not asked of."""
+        wanted = target_ids(rule, arguments)
+        if not wanted:
+            return await self.apply(info.name, arguments)  # it is refused there, with the reason
+        if any(one not in self.titles for one in wanted) and rule.lookup:
+            if len(self.records) + 2 > self._limits.max_tool_calls:  # looking counts as well
+                return {"success": False, "error": {"code": "limit", "message": _LIMIT}}
+            await self.apply(rule.lookup, dict(rule.lookup_arguments), reads=True)
+        known = [one for one in wanted if one in self.titles]
+        if not known:
+            result = failed("not_found", "There is no such thing in this list.")
+            self.note(info.name, arguments, result)
+            return result
+        titles = {one: clean_title(self.titles[one]) for one in known}
+        self.asked.append(
+            PendingCall(info.name, restrict_call(rule, arguments, known), rule, titles)
+        )
+        result = {"success": False, "error": {"code": "confirmation_required", "message": _WAITS}}
+        self.note(info.name, arguments, result)
+        return result
+
+    def _binding(self, operation: str) -> Binding:
+        context = self.context
+        return Binding(
+            context.user_id,
+            context.conversation_id,
+            operation,
+            context.timezone,
+            context.language or "en",
+            context.now,
+        )
+
+    def facts(self) -> FilterFacts:
+        """What the guard has to know: the user's own titles, and what must not be said."""
+        spoken = {one for one in self._texts if one}
+        hidden = (self.context.user_id, self.context.conversation_id, self.context.turn_id)
+        kept = tuple(one for one in hidden if len(one) > 3 and one not in self.message)
+        profile = self.profile
+        ids = frozenset(self.titles)
+        words = profile.jargon, profile.longest, profile.nouns
+        return FilterFacts(frozenset(spoken), ids, kept, *words)
+
+
+def _titles_in(value: Any, fields: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Every thing in a result that has a title, with its id (empty: it has none)."""
+    if depth > 8:
+        return
+    if isinstance(value, dict):
+        key = value.get("id")
+        for field in fields:
+            if isinstance(title := value.get(field), str):
+                yield ("" if key is None else str(key)), title
+                break
+        for inner in value.values():
+            yield from _titles_in(inner, fields, depth + 1)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _titles_in(inner, fields, depth + 1)
