@@ -178,6 +178,36 @@ def test_undo_takes_back_a_completion_and_claims_nothing_else(database):
 
 
 @on_sqlite
+@pytest.mark.parametrize("words", ["undo", "Undo that!", "please undo it", "take that back"])
+def test_undo_said_in_words_takes_back_the_last_change(database, words):
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add Buy milk")
+            await chat.say("complete buy milk")
+            assert await chat.say(words) == "Okay! 'Buy milk' is back on your list."
+            assert await chat.say(words) == "Great! I've marked 'Buy milk' as complete."
+            await chat.say("add Call mom")
+            assert await chat.say(words) == (
+                "Do you really want to delete 'Call mom'? Reply 'yes delete' to confirm."
+            )
+
+    run(told())
+
+
+@on_sqlite
+@pytest.mark.parametrize("words", ["cancel that", "cancel it", "leave it", "don't do that"])
+def test_a_question_is_cancelled_in_words(database, words):
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add Buy milk")
+            await chat.say("delete buy milk")
+            assert await chat.say(words) == "Okay, nothing was changed."
+            assert "nothing waiting" in await chat.say("yes delete")
+
+    run(told())
+
+
+@on_sqlite
 def test_several_tasks_can_be_named_in_one_message(database):
     """T5: each has to be one task; to delete several is a big action."""
 

@@ -216,7 +216,7 @@ def test_closing_lets_go_of_turns_so_that_another_goes_on(database):
         runner.gates["note a"] = asyncio.Event()
         one, two = ChatService(database, runner), ChatService(database, SmallRunner(database))
         told = asyncio.Event()
-        task = asyncio.create_task(one.reply("ana", "note a", key="k", tell=lambda _: told.set()))
+        task = asyncio.create_task(one.reply("ana", "note a", key="k", on_accepted=told.set))
         await told.wait()
         await one.close()
         await asyncio.gather(task, return_exceptions=True)

@@ -54,7 +54,7 @@ PROFILE = Profile(
             }
         }
     ),
-    tell=told,
+    reply_text=told,
     confirm={
         "drop_expense": Confirm(
             "drop", "expense_id", lookup="list_expenses", question="ask_drop", phrase="phrase_drop"

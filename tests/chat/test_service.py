@@ -1,6 +1,7 @@
 """The service on both databases: replies, keys, limits, what is kept and in which order."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from small_runner import SmallRunner
@@ -81,7 +82,7 @@ def test_the_message_is_on_disk_before_the_run(database, service, runner):
     async def story():
         runner.gates["wait"] = asyncio.Event()
         told = asyncio.Event()
-        task = asyncio.create_task(service.reply("ana", "wait", tell=lambda _: told.set()))
+        task = asyncio.create_task(service.reply("ana", "wait", on_accepted=told.set))
         await told.wait()
         assert [one.content for one in rows(database, "ana", StoredMessage)] == ["wait"]
         runner.gates["wait"].set()
@@ -130,8 +131,9 @@ def test_a_key_whose_turn_still_runs_waits_for_it(database, service, runner):
         runner.gates["wait"] = asyncio.Event()
         elsewhere = ChatService(database, runner)
         told = asyncio.Queue()
+        accepted = partial(told.put_nowait, "accepted")
         calls = [
-            asyncio.create_task(one.reply("ana", "wait", key="k1", tell=told.put_nowait))
+            asyncio.create_task(one.reply("ana", "wait", key="k1", on_accepted=accepted))
             for one in (service, service, elsewhere, elsewhere)
         ]
         for _ in calls:
@@ -149,7 +151,7 @@ def test_a_turn_ends_even_if_its_caller_leaves(database, service, runner):
     async def story():
         runner.gates["wait"] = asyncio.Event()
         told = asyncio.Event()
-        task = asyncio.create_task(service.reply("ana", "wait", key="k", tell=lambda _: told.set()))
+        task = asyncio.create_task(service.reply("ana", "wait", key="k", on_accepted=told.set))
         await told.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -227,7 +229,7 @@ def test_a_user_without_a_proper_name_is_refused(service, name):
 def test_a_setting_or_a_key_that_cannot_be_kept_does_no_harm(service):
     async def story():
         odd = Locale("\0" * 3, "x" * 99)
-        assert (await service.reply("ana", "hi", setting=odd)).success
+        assert (await service.reply("ana", "hi", locale=odd)).success
         for key in ("x" * 256, "a\0b", "\ud800"):
             with pytest.raises(MessageRefused, match="Idempotency-Key"):
                 await service.reply("ana", "hi", key=key)
@@ -345,9 +347,10 @@ def test_a_line_that_is_too_long_is_refused(database, runner):
         first = await service.reply("ana", "one")
         runner.gates["wait"] = asyncio.Event()
         told = asyncio.Queue()
+        accepted = partial(told.put_nowait, "accepted")
         there = first.conversation_id
         calls = [
-            asyncio.create_task(service.reply("ana", "wait", there, tell=told.put_nowait))
+            asyncio.create_task(service.reply("ana", "wait", there, on_accepted=accepted))
             for _ in range(2)
         ]
         for _ in calls:
@@ -371,7 +374,7 @@ def test_the_setting_of_the_user_reaches_the_runner(database):
 
     async def story():
         service = ChatService(database, Looking())
-        await service.reply("ana", "hi", setting=Locale("Europe/Rome", "es"))
+        await service.reply("ana", "hi", locale=Locale("Europe/Rome", "es"))
 
     run(story())
     assert seen == [("Europe/Rome", "es", True)]

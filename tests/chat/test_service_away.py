@@ -152,7 +152,7 @@ def test_a_server_that_is_started_anew_is_used_again(postgres_server, postgres_u
         first = await service.reply("ana", "one")
         told = asyncio.Event()
         task = asyncio.create_task(
-            service.reply("ana", "wait", first.conversation_id, tell=lambda _: told.set())
+            service.reply("ana", "wait", first.conversation_id, on_accepted=told.set)
         )
         await told.wait()
         with psycopg.connect(postgres_server % "postgres", autocommit=True) as admin:

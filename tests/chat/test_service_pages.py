@@ -124,7 +124,7 @@ def test_a_conversation_that_is_deleted_while_it_is_answered_says_so(database):
         first = await service.reply("ana", "one")
         told = asyncio.Event()
         task = asyncio.create_task(
-            service.reply("ana", "wait", first.conversation_id, tell=lambda _: told.set())
+            service.reply("ana", "wait", first.conversation_id, on_accepted=told.set)
         )
         await told.wait()
         await service.delete("ana", first.conversation_id)

@@ -74,7 +74,7 @@ class ChatApp:
         self.service = ChatService(self.database, self.runner, service_limits)
 
     async def start(self) -> None:
-        """Bring the database up to date, and load what the first message would wait for."""
+        """Migrate the database, and load what the first message would otherwise wait for."""
         try:
             await asyncio.to_thread(self._prepare)
             await self._warm_up()
@@ -84,7 +84,7 @@ class ChatApp:
             raise
 
     async def close(self) -> None:
-        """Leave nothing running. A database that was handed in stays open."""
+        """Stop everything. A database that was passed in stays open."""
         await self.service.close()
         await self.runner.close()
         await self.tools.close()
@@ -113,7 +113,7 @@ class ChatApp:
             _log.warning("the chat starts without its tools: %s", error.message)
 
     def _check_price(self) -> None:
-        """A limit of money can only be kept where the price is known."""
+        """Raise `ConfigError` if a limit in dollars is set but the model's price is unknown."""
         most, model = self.service.limits.dollars_a_day, self.runner.model
         limited = most or self.runner.limits.max_cost
         if limited and model is not None and model.price is None:
@@ -142,10 +142,10 @@ def _tool_source(tools: Toolbox | ToolSource | None, database: Database) -> Tool
 
 
 def load_app(name: str, database: str = "", provider: str = "") -> ChatApp:
-    """The application of that name. Raise `ConfigError`.
+    """Load a chat application by name, `module:name`, from the current folder. Raise `ConfigError`.
 
-    One that is made by a function is given the database and the provider that are named here, as
-    far as it takes them; one that is there already has its own.
+    The name stands for a `ChatApp`, or for a function that returns one. A function is given the
+    `database` and `provider` if it has parameters of these names.
     """
     module, _, attribute = name.partition(":")
     if not all(part.isidentifier() for part in module.split(".")):
@@ -193,7 +193,7 @@ def _make_app(make: Any, name: str, given: dict[str, str]) -> Any:
 
 
 def _describe_error(error: Exception) -> str:
-    """What happened and in which line of whose file."""
+    """Return what happened, in which line of which file."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

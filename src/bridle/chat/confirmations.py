@@ -23,27 +23,28 @@ from bridle.chat.profile import Confirm
 
 AnswerKind = Literal["phrase", "yes", "no", ""]
 _YES = frozenset(
-    ("yes", "yep", "yeah", "yup", "y", "sure", "ok", "okay", "confirm", "si", "sí", "vale", "نعم")
-) | {
-    "أجل",
-    "yes please",
-    "please do",
-    "do it",
-    "yes do it",
-    "go ahead",
-    "yes go ahead",
-    "of course",
-}
+    (
+        *("yes", "yep", "yeah", "yup", "y", "sure", "ok", "okay", "confirm", "si", "sí", "vale"),
+        *("نعم", "أجل", "yes please", "please do", "do it", "yes do it", "go ahead"),
+        *("yes go ahead", "of course"),
+    )
+)
 _NO = frozenset(
-    ("no", "nope", "cancel", "stop", "never mind", "nevermind", "don't", "do not", "no thanks")
-) | {"forget it", "keep it", "no, cancel", "no, don't", "cancelar", "no gracias", "لا", "إلغاء"}
+    (
+        *("no", "nope", "cancel", "stop", "never mind", "nevermind", "don't", "do not"),
+        *("no thanks", "forget it", "keep it", "no, cancel", "no, don't", "cancelar"),
+        *("no gracias", "لا", "إلغاء", "cancel that", "cancel it", "stop that", "forget that"),
+        *("leave it", "don't do it", "do not do it", "don't do that", "never mind that"),
+        *("no cancel that", "no leave it"),
+    )
+)
 _POINTS = re.compile(r"[.,!;:…،؛\"“”‘’'«»]+")
 _AROUND = " \t\n\r.!'\"“”‘’«»`"
 
 
 @dataclass(frozen=True)
 class PendingCall:
-    """A call that was asked for and has to be confirmed first."""
+    """A call that must be confirmed first."""
 
     tool: str
     arguments: dict[str, Any]
@@ -53,7 +54,7 @@ class PendingCall:
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked: the calls that the phrase stands for, and until when."""
+    """A pending question: its phrase, the calls that the phrase runs, and until when."""
 
     phrase: str
     text: str
@@ -65,19 +66,19 @@ class Question:
     expires_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def is_over(self, now: datetime | None = None) -> bool:
-        """Is it too late to answer?"""
+        """Has the question expired?"""
         return (now or datetime.now(UTC)) >= self.expires_at
 
 
 def build_question(asked: list[PendingCall], replies: Replies, language: str) -> Question:
-    """One question for all that was asked for with the same verb; the rest was not asked for."""
+    """Build one question for all calls with the verb of the first; drop the others."""
     rule = asked[0].rule
     titles: dict[str, str] = {}
     together: list[PendingCall] = []
-    for one in asked:
-        if one.rule.verb == rule.verb and not one.titles.keys() & titles.keys():
-            together.append(one)
-            titles |= one.titles
+    for call in asked:
+        if call.rule.verb == rule.verb and not call.titles.keys() & titles.keys():
+            together.append(call)
+            titles |= call.titles
     count = len(titles)
     bulk = count != 1
     verb = replies.find(language, f"verb_{rule.verb}") or rule.verb
@@ -90,9 +91,9 @@ def build_question(asked: list[PendingCall], replies: Replies, language: str) ->
 
 
 def classify_answer(message: str, openings: re.Pattern[str]) -> AnswerKind:
-    """Could this be an answer to a question? Only then is the database asked whether there is one.
+    """Tell whether a message could answer a question. Only then is the database queried.
 
-    `phrase` begins as phrases do (`openings`); whether it is the right one, `confirms` says.
+    A `phrase` begins as phrases do (`openings`); `is_phrase` tells whether it is the right one.
     """
     words = normalize_answer(message)
     if len(words) > 100:
@@ -106,7 +107,7 @@ def classify_answer(message: str, openings: re.Pattern[str]) -> AnswerKind:
 
 
 def is_phrase(message: str, phrase: str) -> bool:
-    """Is it that phrase, word for word? Case and punctuation do not matter; a "?" does."""
+    """Is it that phrase, word for word? Ignore case and punctuation, except a "?"."""
     return _without_punctuation(message) == _without_punctuation(phrase)
 
 
@@ -115,12 +116,12 @@ def _without_punctuation(message: str) -> str:
 
 
 def normalize_answer(message: str) -> str:
-    """A short message as it is compared."""
+    """Return a short message in the form in which it is compared."""
     return " ".join(message[:400].strip(_AROUND).casefold().split())
 
 
 def phrase_openings(replies: Replies) -> re.Pattern[str]:
-    """How phrases begin: «yes», in any language, and then what would be done."""
+    """Return a pattern for the beginnings of phrases: "yes" and the verb, in any language."""
     heads, tails = set(), set()
     for sentences in replies.languages.values():
         for key, text in sentences.items():
@@ -136,7 +137,7 @@ def phrase_openings(replies: Replies) -> re.Pattern[str]:
 
 
 def target_ids(rule: Confirm, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """The ids of the things that a call is about, as text."""
+    """Return the ids of the things that a call is about, as text."""
     many = arguments.get(rule.targets) if rule.targets else None
     if isinstance(many, list | tuple):
         return tuple(dict.fromkeys(str(one) for one in many))
@@ -145,7 +146,7 @@ def target_ids(rule: Confirm, arguments: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def restrict_call(rule: Confirm, arguments: Mapping[str, Any], known: list[str]) -> dict[str, Any]:
-    """The call, about the things that are there and were shown, and nothing else."""
+    """Return the arguments, restricted to the things that exist and were shown."""
     if not rule.targets or not isinstance(arguments.get(rule.targets), list | tuple):
         return dict(arguments)
     kept = [one for one in arguments[rule.targets] if str(one) in known]

@@ -5,23 +5,28 @@ afterwards. One engine serves all users at once. The session of a call says whic
 to; nothing that the model writes can change that.
 """
 
+import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import msgspec
 
 from bridle.chat.limits import RunLimits
 from bridle.chat.profile import Profile
+from bridle.chat.reply_filter import ReplyStream
 from bridle.chat.tools.source import ToolInfo, failed
 from bridle.chat.turn import ChatTurn
 from bridle.chat.values import AgentContext
 from bridle.config.loader import load_settings
 from bridle.errors import ConfigError
-from bridle.messages import Message, Text
+from bridle.events import ReplyDiscarded, ResponseCompleted, TextDelta, TurnEnded
+from bridle.messages import Message, Text, ToolCall
 from bridle.policy import Rule, ToolPolicy
 from bridle.protocols.provider import Provider
 from bridle.protocols.session import TurnResult
+from bridle.protocols.store import Record
 from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.runtime import Engine, Limits, build_engine, find_provider
 from bridle.runtime import provider as provider_of
@@ -33,7 +38,7 @@ _INVALID = "The arguments did not fit the tool."
 
 
 class BoundTool:
-    """A tool of the source as the engine knows it."""
+    """A tool of the source, for the engine."""
 
     def __init__(self, info: ToolInfo, runs: Mapping[str, ChatTurn]) -> None:
         self.name, self.description = info.name, info.description
@@ -44,7 +49,7 @@ class BoundTool:
         self._runs = runs
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
-        """Call it for the user of the turn that asks."""
+        """Call the tool for the user of this session's turn."""
         run = self._runs[context.session_id]
         run.reached.add(context.call_id)
         result = await run.call(self._info, arguments)
@@ -53,7 +58,7 @@ class BoundTool:
 
 
 class ChatEngine:
-    """One engine, with one system prompt, for as many turns at once as come."""
+    """One engine with one system prompt for any number of turns at once."""
 
     def __init__(
         self, provider: Provider, profile: Profile, infos: Iterable[ToolInfo], limits: RunLimits
@@ -83,26 +88,56 @@ class ChatEngine:
         )
 
     async def run_turn(self, run: ChatTurn, past: Iterable[Message]) -> TurnResult:
-        """One turn of the model, with its calls. Cancelling it interrupts them."""
+        """Run one turn of the model with its calls. Cancelling it interrupts them."""
         session = await self._engine.session()
         self._runs[session.id] = run
+        run.calls_of_reply = lambda: _last_calls(session.history.transcript)
+        showing = None
+        if run.stream is not None:
+            showing = asyncio.create_task(_show_text(session.subscribe(), run.stream))
         try:
             result = await self._engine.run(run.message, past, session=session)
             _record_refused_calls(run, session.history.transcript)
+            if showing is not None:
+                await showing
             return result
         finally:
+            if showing is not None:
+                showing.cancel()
             run.spend(session.metrics.cost, session.metrics.unpriced)
             await session.close()
             del self._runs[session.id]
             self._store.delete(session.id)
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Close the engine."""
         await self._engine.close()
 
 
+async def _show_text(records: AsyncGenerator[Record, None], stream: ReplyStream) -> None:
+    """Feed the model's text to the stream until the turn ends."""
+    async with aclosing(records):
+        async for record in records:
+            match record.event:
+                case TextDelta(text=text):
+                    stream.feed(text)
+                case ResponseCompleted():
+                    stream.end_message()
+                case ReplyDiscarded():
+                    stream.discard_message()
+                case TurnEnded():
+                    return
+
+
+def _last_calls(messages: Sequence[Message]) -> Sequence[ToolCall]:
+    """Return the calls of the model's last reply."""
+    return next(
+        (message.tool_calls for message in reversed(messages) if message.role == "assistant"), ()
+    )
+
+
 def _record_refused_calls(run: ChatTurn, messages: Iterable[Message]) -> None:
-    """Calls that the engine itself refused are on record like any other."""
+    """Record the calls that the engine itself refused."""
     for message in messages:
         for call in message.tool_calls:
             if call.id not in run.reached and not run.is_full:
@@ -110,15 +145,15 @@ def _record_refused_calls(run: ChatTurn, messages: Iterable[Message]) -> None:
 
 
 def past_messages(context: AgentContext, limit: int) -> list[Message]:
-    """The newest messages of a conversation for the model: words only, whoever wrote them.
+    """Return the newest messages of a conversation for the model: text only.
 
-    Calls that stand in a history are not handed on: nobody here saw them happen.
+    Tool calls in the history are left out: nobody here has seen them happen.
     """
     kept = context.message_history[-limit:] if limit else ()
     found: list[Message] = []
-    for one in kept:
-        if words := one.content.strip()[:_LONGEST]:
-            role = "user" if one.role == "user" else "assistant"
+    for message in kept:
+        if words := message.content.strip()[:_LONGEST]:
+            role = "user" if message.role == "user" else "assistant"
             found.append(Message(role, (Text(words),)))  # type: ignore[arg-type]
     return found
 
@@ -126,7 +161,7 @@ def past_messages(context: AgentContext, limit: int) -> list[Message]:
 def choose_provider(
     given: Provider | str | None, profile: Profile, environ: Mapping[str, str] | None = None
 ) -> Provider:
-    """The model's side: as it was given; where a key is, that vendor's; else the responder."""
+    """Return the given provider, else the one whose API key is set, else the responder."""
     if given is not None and not isinstance(given, str):
         return given
     if given and given not in ("offline", "responder"):

@@ -22,7 +22,7 @@ TROUBLE = "I'm having a bit of trouble right now. Please try again."
 
 
 class UnknownConversation(SessionError):
-    """There is no such conversation, or it is not this user's."""
+    """The conversation does not exist, or belongs to another user."""
 
     hint = "Leave the conversation out to start a new one."
 
@@ -38,7 +38,7 @@ class KeyReused(SessionError):
 
 
 class ForeignRow(SessionError):
-    """Code tried to reach past its user."""
+    """Code tried to read or write another user's rows."""
 
 
 class TooManyMessages(BudgetReached):
@@ -49,7 +49,7 @@ class TooManyMessages(BudgetReached):
 
 
 class QueueFull(BudgetReached):
-    """Too many messages wait already."""
+    """Too many messages are waiting."""
 
     class_kind = "rate_limit"
     retryable = True
@@ -62,7 +62,7 @@ class AllowanceSpent(BudgetReached):
 
 
 class Unavailable(StoreFailed):
-    """The database is away, or did not answer in time."""
+    """The database cannot be reached, or did not answer in time."""
 
     retryable = True
     hint = "Nothing was half done. Send the message again with the same Idempotency-Key."

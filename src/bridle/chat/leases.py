@@ -13,7 +13,7 @@ from pathlib import Path
 
 @cache
 def _machine() -> str:
-    """This boot of this machine and its space of process numbers; empty where unknown."""
+    """Identify this boot of this machine and its pid namespace; empty if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}.{Path('/proc/self/ns/pid').stat().st_ino}"
@@ -22,7 +22,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str:
-    """When that process started, so that its number taken by another is not it; empty if none."""
+    """Return when a process started, which tells it from a later one with the same pid."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -32,13 +32,13 @@ def _started(pid: int) -> str:
 
 
 def worker_name() -> str:
-    """A name for one worker in this process: where it is, and something that no other has."""
+    """Return a unique name for a worker in this process."""
     pid = os.getpid()
     return f"{_machine()}/{pid}/{_started(pid)}/{secrets.token_hex(6)}"
 
 
 def is_dead(worker: str) -> bool:
-    """Is it certain that the process of this worker is gone?"""
+    """Is it certain that the process of this worker has ended?"""
     machine, _, rest = worker.partition("/")
     if not machine or machine != _machine():
         return False

@@ -1,4 +1,4 @@
-"""How far one turn of the chat may go, and which messages can be answered at all. Plain values."""
+"""The limits of one turn, and which messages can be answered at all. Plain values."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ _PLAIN = "\n\r\t"
 
 @dataclass(frozen=True)
 class RunLimits:
-    """The limits of one run: calls of tools, seconds in all, characters in and out.
+    """The limits of one run.
 
-    `confirm_seconds` is how long a question waits for its phrase, `history` how many messages of
-    the conversation the model is shown, `max_cost` what one turn may cost in dollars (0: no limit).
+    `message` is the length of a message in characters, `confirm_seconds` how long a question waits
+    for its phrase, `history` how many earlier messages the model gets, and `max_cost` what one turn
+    may cost in dollars (0: no limit).
     """
 
     max_tool_calls: int = 10
@@ -23,7 +24,7 @@ class RunLimits:
 
 
 def message_problem(message: object, limits: RunLimits) -> str:
-    """The key of the sentence that says what a message lacks; empty where it can be answered."""
+    """Return the key of the sentence that says what is wrong; empty if it can be answered."""
     if not isinstance(message, str):
         return "missing_message"
     if len(message) > limits.message:
@@ -34,7 +35,7 @@ def message_problem(message: object, limits: RunLimits) -> str:
 
 
 def _is_unreadable(character: str) -> bool:
-    """Control characters and halves of surrogate pairs; lines and tabs are how people write."""
+    """Is it a control character or half of a surrogate pair? Line breaks and tabs are allowed."""
     return unicodedata.category(character) in ("Cc", "Cs") and character not in _PLAIN
 
 

@@ -19,10 +19,10 @@ _SMALL = frozenset(
 def matches(
     query: str, titles: Sequence[str], nouns: Collection[str] = (), *, close: bool = True
 ) -> list[int]:
-    """The places of the titles that are meant, best kind only, in their order.
+    """Return the indexes of the titles that are meant: the best kind of match only.
 
-    `nouns` are what such things are called, as in «the milk task»: they tell nothing. Without
-    `close`, what is only nearly the same does not count.
+    `nouns` are what such things are called, as in "the milk task"; they are ignored. Without
+    `close`, similar titles do not count.
     """
     wanted = normalize_title(query)
     if not wanted:
@@ -37,9 +37,9 @@ def matches(
 
 
 def normalize_title(text: str) -> str:
-    """Text as it is compared: no case, no accents, no punctuation, single spaces."""
+    """Return text in the form in which it is compared: no case, accents or punctuation."""
     plain = unicodedata.normalize("NFKD", text[:_LONGEST]).casefold()
-    kept = "".join(one for one in plain if not unicodedata.combining(one))
+    kept = "".join(character for character in plain if not unicodedata.combining(character))
     return " ".join(re.findall(r"\w+", kept))
 
 
@@ -52,7 +52,7 @@ def _in_part(words: list[str], title: str) -> bool:
 
 
 def _by_words(words: list[str], title: str) -> bool:
-    """Every word that matters is there, or begins one that is."""
+    """Is every word in the title, or the beginning of one?"""
     return bool(words) and all(
         any(one == word or (len(word) > 2 and one.startswith(word)) for one in title.split())
         for word in words
@@ -60,7 +60,7 @@ def _by_words(words: list[str], title: str) -> bool:
 
 
 def _nearly(words: list[str], title: str) -> bool:
-    """Every word that matters has one there that is nearly the same: a slip of the finger."""
+    """Has every word a similar one in the title, such as one with a typing error?"""
     there = title.split()
     return bool(words) and all(any(_is_similar(word, one) for one in there) for word in words)
 

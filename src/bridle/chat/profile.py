@@ -19,10 +19,10 @@ Records = Sequence[ToolCallRecord]
 
 @dataclass(frozen=True)
 class ReplyContext:
-    """What a reply is made of: the user's words, the calls that were made, the sentences.
+    """What a reply is made from: the user's message, the calls that were made, the sentences.
 
-    `said` is the model's own reply: to see what it is about, not to be believed. `titles` are those
-    of the things that came up, by id.
+    `model_text` is the model's own reply, which must not be trusted. `titles` are the titles of the
+    things in the results, by id.
     """
 
     message: str
@@ -33,12 +33,12 @@ class ReplyContext:
     titles: Mapping[str, str] = field(default_factory=dict)
 
     def say(self, key: str, **words: object) -> str:
-        """A fixed sentence in the user's language."""
+        """Return a fixed sentence in the user's language."""
         return self.replies.say(self.language, key, **words)
 
     @property
     def error_message(self) -> str:
-        """Why the last call was not done, in a person's words; empty where it was done."""
+        """Why the last call failed, in a sentence for the person; empty if it succeeded."""
         if not self.records or self.records[-1].ok:
             return ""
         said = self.records[-1].error_message
@@ -52,7 +52,7 @@ ReplyText = Callable[
 
 @dataclass(frozen=True)
 class ProposedCall:
-    """A call that the model asks for: what the user said, and what was called before it."""
+    """A call that the model asks for, with the user's message and the calls before it."""
 
     message: str
     tool: str
@@ -66,7 +66,7 @@ CallCheck = Callable[[ProposedCall], Mapping[str, Any] | None]
 
 @dataclass(frozen=True)
 class Confirm:
-    """A tool that runs only once the person has confirmed it, in words that code compares.
+    """How a tool call must be confirmed, in words that code compares.
 
     `question` and `phrase` are keys of the sentences for one thing, `bulk_question` and
     `bulk_phrase` of those for many. The call's argument `target` (one id) or `targets` (a list,
@@ -85,9 +85,6 @@ class Confirm:
     bulk_phrase: str = "phrase_bulk"
 
 
-ConfirmWhen = Callable[[ProposedCall], Confirm | None]  # how this call must be confirmed, if so
-
-
 def _no_text(context: ReplyContext) -> str:
     return ""
 
@@ -102,13 +99,13 @@ class Profile:
 
     `reply_text` makes the reply from the results of a turn's calls. If it returns a text, that is
     the reply, whatever the model wrote. `fallback_text` makes one if the model's own text cannot be
-    shown. `check_call` may refuse a call. `confirm` names the tools that need the person's
-    confirmation, and `confirm_when` returns it for a single call that needs it, such as one of many
-    of the same kind. `responder` makes the provider that answers if there is no API key. `jargon`
-    are words that a reply never contains, in addition to the usual ones. `titles` are the fields of
-    results that hold the user's own text, which is never jargon. `nouns` are what its things are
-    called, in the singular: a number after one of them, as in `task 7`, is an id, and ids are not
-    shown.
+    shown. `check_call` may refuse a call of a model. `confirm` names the tools that need the
+    person's confirmation, and `confirm_many` those that need it from a model once it calls them for
+    `many` things in a turn. `responder` makes the provider that answers if there is no API key.
+    `jargon` are words that a reply never contains, in addition to the usual ones. `titles` are the
+    fields of results that hold the user's own text, which is never jargon. `nouns` are what its
+    things are called, in the singular: a number after one of them, as in `task 7`, is an id, and
+    ids are not shown.
 
     The page shows `title` (default: the name), `logo` (the path of an SVG or PNG file; default: the
     first letter of the title) and, in an empty conversation, `opening` (a question or a greeting),
@@ -123,7 +120,8 @@ class Profile:
     fallback_text: ReplyText = _no_text
     check_call: CallCheck = _no_objection
     confirm: Mapping[str, Confirm] = field(default_factory=dict)
-    confirm_when: ConfirmWhen = _no_objection
+    confirm_many: Mapping[str, Confirm] = field(default_factory=dict)
+    many: int = 3
     responder: Callable[[], Provider] | None = None
     jargon: tuple[str, ...] = ()
     titles: tuple[str, ...] = ("title", "name")

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from bridle.chat.profile import ReplyText
 from bridle.chat.values import ToolCallRecord
 from bridle.events import ModelEvent
 from bridle.messages import Message, Part, Text, ToolCall
@@ -27,7 +28,11 @@ PastMessages = tuple[tuple[str, str], ...]
 
 
 class Responder:
-    """Keeps the provider's promise with a function. It costs nothing: its price is known, zero."""
+    """A provider that answers by a function. Its price is known: zero.
+
+    `reply_text` and `fallback_text` replace those of the profile, for rules that read the person's
+    words themselves.
+    """
 
     def __init__(
         self,
@@ -35,13 +40,16 @@ class Responder:
         answer: Callable[[Sequence[Message]], tuple[Part, ...]],
         *,
         languages: Sequence[str] = (),
+        reply_text: ReplyText | None = None,
+        fallback_text: ReplyText | None = None,
     ) -> None:
         self.info = ProviderInfo("responder", name, price=Price(0, 0), local=True)
+        self.reply_text, self.fallback_text = reply_text, fallback_text
         self.languages = tuple(languages)  # that it understands; empty: nobody said which
         self._answer = answer
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        """Ask for the tools that the answer needs, or give it."""
+        """Yield the tool calls that the answer needs, or the answer."""
         parts = self._answer(request.messages)
         name = f"responder_{len(request.messages)}"
         async with aclosing(play(Reply(chunk=4_000), parts, self.info, name)) as events:
@@ -49,12 +57,12 @@ class Responder:
                 yield event
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A tool to ask for, with its arguments."""
+    """A tool call that a rule asks for."""
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -62,7 +70,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class RuleMatch:
-    """What a rule is asked about: the words that it found, and what its calls have given back."""
+    """A message that matches a rule: the words it found, and the results of its calls."""
 
     message: str
     words: Mapping[str, str]
@@ -74,7 +82,7 @@ class RuleMatch:
 
     @property
     def data(self) -> Any:
-        """What the last call gave back; None while nothing was called, or where it failed."""
+        """The result of the last call; None if there was none or it failed."""
         return self.records[-1].data if self.records and self.records[-1].ok else None
 
 
@@ -134,8 +142,8 @@ class Rules:
         if isinstance(wanted, str):
             return (Text(wanted),)
         asked = [wanted] if isinstance(wanted, Ask) else wanted
-        made = [(one.tool_name, one.parameters) for one in match.records]
-        new = [one for one in asked if (one.tool, dict(one.arguments)) not in made]
+        made = [(record.tool_name, record.parameters) for record in match.records]
+        new = [call for call in asked if (call.tool, dict(call.arguments)) not in made]
         if not new:
             return (Text("Done."),)
         return tuple(
@@ -147,7 +155,7 @@ class Rules:
 def read_messages(
     messages: Sequence[Message],
 ) -> tuple[str, tuple[ToolCallRecord, ...], PastMessages]:
-    """The newest prompt, what was called since, and what was said before."""
+    """Return the newest prompt, the calls since, and the messages before."""
     place = len(messages) - 1
     while place > 0 and not (messages[place].role == "user" and messages[place].content):
         place -= 1
@@ -165,7 +173,7 @@ def read_messages(
 
 
 def _parse_result(text: str) -> dict[str, Any]:
-    """What a tool gave back; words that are none are those of whoever refused the call."""
+    """Return a tool's result. Plain text comes from the engine, which refused the call."""
     try:
         found = _decode(text)
     except msgspec.DecodeError:

@@ -31,16 +31,19 @@ from bridle.chat.engine import ChatEngine, choose_provider, past_messages
 from bridle.chat.i18n import detect_language
 from bridle.chat.limits import RunLimits, message_problem
 from bridle.chat.profile import Profile, ReplyContext
-from bridle.chat.reply_filter import clean_title, filter_reply
+from bridle.chat.reply_filter import ReplyStream, clean_title, filter_reply, may_show_early
+from bridle.chat.rule_responder import Responder
 from bridle.chat.tools.source import ToolSource
 from bridle.chat.turn import ChatTurn, find_applied_changes
 from bridle.chat.values import AgentContext, AgentResult, TurnTimeout, check_session_factory
 from bridle.protocols.provider import Provider, ProviderInfo
 from bridle.protocols.session import TurnResult
 
+_log = logging.getLogger(__name__)
+
 
 class ConfirmationAnswers:
-    """Looks for the question that a message may be an answer to."""
+    """Handles messages that answer a pending question."""
 
     def __init__(self, waiting: Confirmations, profile: Profile) -> None:
         self._waiting = waiting
@@ -48,7 +51,7 @@ class ConfirmationAnswers:
         self._openings = phrase_openings(profile.replies)
 
     async def handle(self, run: ChatTurn) -> AgentResult | None:
-        """The reply to an answer; None if the message is not one."""
+        """Return the reply if the message answers a question; otherwise None."""
         said = classify_answer(run.message, self._openings)
         if not said:
             return None
@@ -78,18 +81,18 @@ class ConfirmationAnswers:
         return AgentResult(True, asked.text)  # nearly is not enough: the question stands
 
     def _has_lapsed(self, run: ChatTurn, asked: Question) -> bool:
-        """Has the person said anything but an answer since the question was put?"""
+        """Has the person written anything but an answer since the question was asked?"""
         history = run.context.message_history
         since: list[str] = []
-        for one in reversed(history):
-            if one.role == "assistant" and asked.text in one.content:
+        for message in reversed(history):
+            if message.role == "assistant" and asked.text in message.content:
                 return not all(classify_answer(words, self._openings) for words in since)
-            if one.role == "user":
-                since.append(one.content)
+            if message.role == "user":
+                since.append(message.content)
         return bool(history)  # the question is further back than the history goes
 
     async def _anew(self, run: ChatTurn, asked: Question) -> AgentResult | None:
-        """The question as it has to be put by now; None where it still is the same."""
+        """Ask again if the question would be another one by now; otherwise return None."""
         rule = self._profile.confirm.get(str(asked.calls[0]["tool"]))
         if rule is None or not rule.lookup:
             return None
@@ -119,33 +122,33 @@ class ConfirmationAnswers:
         return AgentResult(True, again.text, tuple(run.records))
 
     async def _confirmed(self, run: ChatTurn, asked: Question) -> AgentResult:
-        context = run.context
-        if not await self._waiting.take(context.user_id, asked, context.turn_id):
+        user, turn, language = run.context.user_id, run.context.turn_id, run.context.language
+        if not await self._waiting.take(user, asked, turn):
             return _sentence_result(run, "nothing_to_confirm")
         for number, call in enumerate(asked.calls):
             operation = f"confirmed-{asked.id}:{number}"
             await run.apply(str(call["tool"]), dict(call["arguments"]), operation=operation)
         replies, records = self._profile.replies, tuple(run.records)
-        telling = ReplyContext(run.message, records, replies, context.language, titles=asked.titles)
-        if any(one.code == "processing_error" for one in run.records):
-            await self._waiting.release(context.user_id, asked)
-            return _failed_answer(run, telling)
-        text = self._profile.reply_text(telling) or telling.say("done")
+        context = ReplyContext(run.message, records, replies, language, titles=asked.titles)
+        if any(record.code == "processing_error" for record in run.records):
+            await self._waiting.release(user, asked)
+            return _failed_answer(run, context)
+        text = self._profile.reply_text(context) or context.say("done")
         return AgentResult(True, text, tuple(run.records))
 
 
 def _lists_everything(looked: dict[str, Any]) -> bool:
-    """Did a look at the list show all of it?"""
+    """Did the lookup return the whole list?"""
     data = looked.get("data")
     found = data if isinstance(data, dict) else {}
     total = found.get("total")
-    shown_now = sum(len(one) for one in found.values() if isinstance(one, list))
+    shown_now = sum(len(item) for item in found.values() if isinstance(item, list))
     return not isinstance(total, int) or total <= shown_now
 
 
-def _failed_answer(run: ChatTurn, telling: ReplyContext) -> AgentResult:
-    """The database or the tools are away: the question still waits, and can be answered again."""
-    sorry = telling.say("system_error")
+def _failed_answer(run: ChatTurn, context: ReplyContext) -> AgentResult:
+    """The database or the tools failed. The question still waits and can be answered again."""
+    sorry = context.say("system_error")
     return AgentResult(False, sorry, tuple(run.records), sorry)
 
 
@@ -154,21 +157,18 @@ def _sentence_result(run: ChatTurn, key: str) -> AgentResult:
     return AgentResult(True, run.profile.replies.say(context.language, key))
 
 
-_log = logging.getLogger(__name__)
-
-
 class AgentRunner:
-    """Runs the turns of a chat.
+    """Answers the messages of a chat.
 
     ```python
     runner = AgentRunner(database.session_factory, mcp_server)
     result = await runner.run(context, "Add task buy milk")
     ```
 
-    `session_factory` makes the sessions in which questions wait for their phrase: that of a
-    `Database`, or any function that returns a `Session` on a database with the tables. Without a
-    `profile` it is the task assistant; without a `provider` it is the model whose key is there, or
-    else the profile's own responder.
+    `session_factory` returns sessions for storing pending questions: that of a `Database`, or any
+    function that returns a `Session` on a database with the tables. Without a `profile` it is the
+    task assistant. Without a `provider` it is the model whose API key is set, or else the profile's
+    responder.
     """
 
     def __init__(
@@ -189,43 +189,56 @@ class AgentRunner:
         self._waiting = Confirmations(session_factory, self.limits.confirm_seconds)
         self._answers = ConfirmationAnswers(self._waiting, self.profile)
         self._engine: ChatEngine | None = None
+        self._by_rules = False  # our own rules answer, not a model
+        self._reply_text = self.profile.reply_text
+        self._fallback_text = self.profile.fallback_text
         self.model: ProviderInfo | None = None  # known once it is ready
         self.languages: tuple[str, ...] = ()  # that rules understand; empty: any, as a model does
         self._opening = asyncio.Lock()
 
-    async def run(self, context: AgentContext, message: str) -> AgentResult:
-        """Answer a message. Raise `TimeoutError` (a `TurnTimeout`, which says what was done)."""
+    async def run(
+        self,
+        context: AgentContext,
+        message: str,
+        *,
+        on_text: Callable[[str], None] | None = None,
+    ) -> AgentResult:
+        """Answer a message. Raise `TimeoutError` (a `TurnTimeout`, which says what was done).
+
+        `on_text` gets the sentences that can be shown while the model still writes. Together they
+        are the beginning of the response.
+        """
         context = self._settled(context, message)
         if key := message_problem(message, self.limits):
             return self._refused(context, key)
         run = ChatTurn(context, message, self.profile, self._source, self.limits)
         try:
             async with asyncio.timeout(self.limits.max_seconds):
-                result = await self._answered(run)
+                result = _complete(run, await self._answered(run, on_text))
                 return result if run.dollars == 0 else replace(result, dollars=run.dollars)
         except TimeoutError:
-            raise TurnTimeout(self._too_slow(run)) from None
+            raise TurnTimeout(_complete(run, self._too_slow(run))) from None
         except Exception as error:  # the edge: a person reads a sentence, the log has the rest
             _log.warning("a turn failed: %s", type(error).__name__)
             _log.debug("a turn failed", exc_info=True)
-            return replace(self._failed(run), dollars=run.dollars)
+            return replace(_complete(run, self._failed(run)), dollars=run.dollars)
 
     async def warm_up(self) -> None:
         """Load what the first message would otherwise wait for."""
         await self._ready()
 
     async def close(self) -> None:
-        """Let go of connections. The source of tools is its owner's to close."""
+        """Close connections. The source of tools is closed by its owner."""
         engine, self._engine = self._engine, None
         if engine is not None:
             await engine.close()
 
     def _settled(self, context: AgentContext, message: str) -> AgentContext:
-        """The context with a name for the turn, and a language."""
+        """Return the context with an id for the turn, and a language."""
         spoken = context.language or detect_language(message, self.profile.replies)
         return replace(context, turn_id=context.turn_id or uuid4().hex, language=spoken)
 
-    async def _answered(self, run: ChatTurn) -> AgentResult:
+    async def _answered(self, run: ChatTurn, on_text: Callable[[str], None] | None) -> AgentResult:
         if self.profile.confirm:
             answer = await self._answers.handle(run)
             if answer is not None:
@@ -234,6 +247,13 @@ class AgentRunner:
             who = run.context.user_id, run.context.turn_id
             run.earlier = await find_applied_changes(self._factory, *who)
         engine = await self._ready()
+        run.by_rules = self._by_rules
+        if on_text is not None and not self._by_rules and not run.earlier:
+
+            def may_show(text: str, sentence: str) -> bool:
+                return self._may_show(run, text, sentence)
+
+            run.stream = ReplyStream(on_text, may_show, self.profile.longest // 2)
         ended = await engine.run_turn(run, past_messages(run.context, self.limits.history))
         if ended.error is not None:
             _log.warning("the model's side failed: %s", type(ended.error).__name__)
@@ -252,41 +272,54 @@ class AgentRunner:
                 provider = choose_provider(self._given, self.profile)
                 self.model = provider.info
                 self.languages = tuple(getattr(provider, "languages", ()))
+                if isinstance(provider, Responder):
+                    self._by_rules = True
+                    self._reply_text = provider.reply_text or self._reply_text
+                    self._fallback_text = provider.fallback_text or self._fallback_text
                 self._engine = ChatEngine(provider, self.profile, infos, self.limits)
         return self._engine
 
     async def _ask(self, run: ChatTurn) -> AgentResult:
-        """The question is kept first, and then put."""
+        """Store the question, then ask it."""
         context, replies = run.context, self.profile.replies
         asked = build_question(run.asked, replies, context.language)
         await self._waiting.ask(context.user_id, context.conversation_id, asked)
-        done = [one for one in run.records if one.ok]
-        before = (
-            self.profile.reply_text(_reply_context(run, "", tuple(done)))
-            if _has_changes(run)
-            else ""
-        )
+        done = [record for record in run.records if record.ok]
+        said = _reply_context(run, "", tuple(done))
+        before = self._reply_text(said) if _has_changes(run) else ""
         text = f"{before} {asked.text}".strip() if before else asked.text
         return AgentResult(True, text, tuple(run.records))
 
+    def _may_show(self, run: ChatTurn, text: str, sentence: str) -> bool:
+        """May this sentence be shown before the model has finished?"""
+        if run.asked or run.changing or not all(record.ok for record in run.records):
+            return False  # the reply is made by code
+        if self._reply_text(_reply_context(run, text)):
+            return False
+        return may_show_early(text, sentence, run.facts())
+
     def _told(self, run: ChatTurn, ended: TurnResult) -> AgentResult:
-        """The reply: what the calls come to, or what the model said, as far as it may be said."""
-        telling = _reply_context(run, ended.text)
-        expected = self.profile.reply_text(telling)
+        """Return the reply: what the calls come to, or the model's own text if it may be shown."""
+        context = _reply_context(run, ended.text)
+        expected = self._reply_text(context)
         if ended.reason == "budget":
-            expected = telling.say("too_many", done=expected).replace("  ", " ")
+            expected = context.say("too_many", done=expected).replace("  ", " ")
         elif not ended.ok and not expected:
             return self._failed(run)
-        foreign = not self.profile.replies.has_language(run.context.language)
+        is_foreign = not self.profile.replies.has_language(run.context.language)
+        fallback = expected or self._fallback_text(context) or context.say("unclear")
+        is_fine = (
+            ended.ok and all(record.ok for record in run.records) and (run.records or not expected)
+        )
+        wanted = "" if is_foreign and is_fine else expected  # a language that only the model speaks
+        text = context.replies.translate(run.context.language, ended.text)  # rules speak English
         facts = run.facts()
-        fallback = expected or self.profile.fallback_text(telling) or telling.say("unclear")
-        fine = ended.ok and all(one.ok for one in run.records) and (run.records or not expected)
-        wanted = "" if foreign and fine else expected  # a language that only the model speaks
-        said = telling.replies.translate(run.context.language, ended.text)  # rules speak English
-        text = filter_reply(said, wanted, facts, fallback)
-        trouble = telling.say("system_error")
-        failed = text == trouble
-        return AgentResult(not failed, text, tuple(run.records), text if failed else None)
+        if run.stream is not None and run.stream.has_shown_message:
+            text, fallback = run.stream.rest, ""
+            facts = replace(facts, longest=facts.longest - len(run.stream.sent))
+        response = filter_reply(text, wanted, facts, fallback, cut=not run.records)
+        failed = response == context.say("system_error")
+        return AgentResult(not failed, response, tuple(run.records), response if failed else None)
 
     def _refused(self, context: AgentContext, key: str) -> AgentResult:
         replies, language = self.profile.replies, context.language
@@ -295,21 +328,28 @@ class AgentRunner:
         return AgentResult(False, text, (), text)
 
     def _failed(self, run: ChatTurn) -> AgentResult:
-        """A sentence for the person; what was done before stays done, and is said."""
-        telling = _reply_context(run)
-        text = self.profile.reply_text(telling) if _has_changes(run) else ""
-        sorry = telling.say("system_error")
+        """Return an apology, after the sentence about what was changed before."""
+        context = _reply_context(run)
+        text = self._reply_text(context) if _has_changes(run) else ""
+        sorry = context.say("system_error")
         text = f"{text} {sorry}" if text and sorry not in text else sorry
         return AgentResult(False, text, tuple(run.records), sorry)
 
     def _too_slow(self, run: ChatTurn) -> AgentResult:
-        telling = _reply_context(run)
-        done = self.profile.reply_text(telling) if _has_changes(run) else ""
-        said = telling.say("too_slow_done", done=done) if done else ""
+        context = _reply_context(run)
+        done = self._reply_text(context) if _has_changes(run) else ""
+        said = context.say("too_slow_done", done=done) if done else ""
         if run.under_way:
-            said = f"{said} {telling.say('too_slow_unsure')}".strip()
-        text = telling.say("too_slow", done=said or telling.say("too_slow_nothing"))
+            said = f"{said} {context.say('too_slow_unsure')}".strip()
+        text = context.say("too_slow", done=said or context.say("too_slow_nothing"))
         return AgentResult(False, text, tuple(run.records), text, run.dollars)
+
+
+def _complete(run: ChatTurn, result: AgentResult) -> AgentResult:
+    """Put what has been shown before the rest of the reply."""
+    if run.stream is None:
+        return result
+    return replace(result, response=run.stream.complete(result.response))
 
 
 def _reply_context(
@@ -321,8 +361,8 @@ def _reply_context(
 
 
 def _has_changes(run: ChatTurn) -> bool:
-    """Was anything done that changes something?"""
-    return any(one.ok and one.tool_name in run.changing for one in run.records)
+    """Did any call of this turn change something?"""
+    return any(record.ok and record.tool_name in run.changing for record in run.records)
 
 
 def _default_profile() -> Profile:

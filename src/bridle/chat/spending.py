@@ -22,7 +22,7 @@ _COUNT = prepare_update(
 
 
 def charge_message(session: OwnedSession, limits: ServiceLimits, now: float) -> None:
-    """One more message. Raise `TooManyMessages` or `SpentOut`, and charge nothing."""
+    """Count one more message. Raise `TooManyMessages` or `AllowanceSpent`, and count nothing."""
     if limits.dollars_a_day:
         day = _period_row(session, "day", _DAY, now)
         if day.dollars >= limits.dollars_a_day:
@@ -42,7 +42,7 @@ def charge_message(session: OwnedSession, limits: ServiceLimits, now: float) -> 
 
 
 def _count_in_minute(session: OwnedSession, most: int, now: float) -> bool:
-    """One more in this minute, in one query; not where it is the first or one too many."""
+    """Count one more in this minute, in one query. Return False if it is the first or too many."""
     here = {"stretch": f"minute:{int(now // _MINUTE)}", "most": most}
     return _COUNT.execute(session, here).rowcount == 1
 
@@ -50,7 +50,7 @@ def _count_in_minute(session: OwnedSession, most: int, now: float) -> bool:
 def charge_money(
     session: OwnedSession, limits: ServiceLimits, dollars: float | None, now: float
 ) -> None:
-    """What a turn cost. Where nobody knows it, nothing is left of the user's day."""
+    """Charge what a turn cost. An unknown cost uses up the user's allowance for the day."""
     if dollars is None:
         if limits.dollars_a_day:
             day = _period_row(session, "day", _DAY, now)
@@ -60,7 +60,7 @@ def charge_money(
 
 
 def _period_row(session: OwnedSession, name: str, length: float, now: float) -> Spending:
-    """The row of the stretch of time that it is now; those of the past go."""
+    """Return the row of the current period, and delete old ones when a new one begins."""
     assert session.owner is not None
     number = int(now // length)
     key = (session.owner, f"{name}:{number}")

@@ -8,7 +8,7 @@ It knows no provider.
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -16,18 +16,24 @@ from typing import Any
 from bridle.chat.confirmations import PendingCall, restrict_call, target_ids
 from bridle.chat.limits import RunLimits
 from bridle.chat.profile import Confirm, Profile, ProposedCall
-from bridle.chat.reply_filter import FilterFacts, clean_title
+from bridle.chat.reply_filter import FilterFacts, ReplyStream, clean_title
 from bridle.chat.tools.identity import Binding
 from bridle.chat.tools.source import ToolInfo, ToolSource, failed, is_owner_word
 from bridle.chat.values import AgentContext, ToolCallRecord
+from bridle.messages import ToolCall
 
+_log = logging.getLogger(__name__)
+
+_WAITS = "Not done: the person is asked to confirm it first, and answers in the next message."
+_LIMIT = "Not done: no more calls are left in this turn. Say what was done."
+_BROKE = "I'm having a bit of trouble right now. Please try again."
 HIDDEN = "[redacted]"
 _DEEPEST = 20
 
 
 def redact(value: Any, *secrets: str) -> Any:
-    """The same value without anything that says who a user is."""
-    return _redact(value, tuple(one for one in secrets if len(one) > 2), 0)
+    """Return the value without anything that identifies a user."""
+    return _redact(value, tuple(secret for secret in secrets if len(secret) > 2), 0)
 
 
 def _redact(value: Any, secrets: tuple[str, ...], depth: int) -> Any:
@@ -49,7 +55,7 @@ def _redact(value: Any, secrets: tuple[str, ...], depth: int) -> Any:
 
 @dataclass(frozen=True)
 class AppliedChange:
-    """One change: the tool, and what it answered."""
+    """A change that was made: the tool, and its result."""
 
     tool: str
     result: dict[str, Any]
@@ -58,7 +64,7 @@ class AppliedChange:
 async def find_applied_changes(
     factory: Callable[[], Any], user_id: str, turn_id: str
 ) -> dict[str, AppliedChange]:
-    """The changes of the turn so far, by the name of their operation, in order."""
+    """Return the changes of an earlier attempt at this turn, by operation, in order."""
     return await asyncio.to_thread(_read_changes, factory, user_id, turn_id)
 
 
@@ -80,15 +86,8 @@ def _read_changes(
     return dict(sorted(numbered.items(), key=lambda pair: int(pair[0].rpartition(":")[2])))
 
 
-_log = logging.getLogger(__name__)
-
-_WAITS = "Not done: the person is asked to confirm it first, and answers in the next message."
-_LIMIT = "Not done: no more calls are left in this turn. Say what was done."
-_BROKE = "I'm having a bit of trouble right now. Please try again."
-
-
 class ChatTurn:
-    """The calls of one turn."""
+    """One turn: its calls, their records, and what they cost."""
 
     def __init__(
         self,
@@ -108,6 +107,9 @@ class ChatTurn:
         self.reached: set[str] = set()  # the model's own names of the calls that came this far
         self.changing: set[str] = set()  # the tools that were called and do not only read
         self.under_way = ""  # a change that was begun and has not answered
+        self.stream: ReplyStream | None = None  # shows the reply as the model writes it
+        self.calls_of_reply: Callable[[], Sequence[ToolCall]] = tuple  # of the model's last reply
+        self.by_rules = False  # our own rules ask for the calls, not a model
         self._source = source
         self._limits = limits
         self._changes = 0
@@ -115,7 +117,7 @@ class ChatTurn:
         self._texts: set[str] = set()
 
     def spend(self, cost: float, unpriced: int) -> None:
-        """What the model cost. A price that is unknown stays unknown: it is never zero."""
+        """Add what the model cost. An unknown price stays unknown: it is never zero."""
         self.dollars = None if unpriced or self.dollars is None else self.dollars + cost
 
     @property
@@ -124,22 +126,39 @@ class ChatTurn:
         return len(self.records) >= self._limits.max_tool_calls
 
     async def call(self, info: ToolInfo, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What the model asked for: done, or answered with why not."""
+        """Run a call of the model, or return why not."""
         if not info.reads and not self.is_full:
-            wanted = ProposedCall(self.message, info.name, arguments, tuple(self.records))
-            if (refused := self.profile.check_call(wanted)) is not None:
-                result = {"success": False, "error": dict(refused)}
-                self.note(info.name, arguments, result)
-                return result
-            rule = self.profile.confirm.get(info.name) or self.profile.confirm_when(wanted)
+            rule = self.profile.confirm.get(info.name) or self._rule_for_many(info.name)
             if rule is not None:
                 return await self._ask_first(info, arguments, rule)
+            proposed = ProposedCall(self.message, info.name, arguments, tuple(self.records))
+            refusal = None if self.by_rules else self.profile.check_call(proposed)
+            if refusal is not None:
+                result = {"success": False, "error": dict(refusal)}
+                self.note(info.name, arguments, result)
+                return result
         return await self.apply(info.name, arguments, reads=info.reads)
+
+    def _rule_for_many(self, name: str) -> Confirm | None:
+        """Return how to confirm a call if the turn would change many things by such calls."""
+        rules = self.profile.confirm_many
+        rule = rules.get(name)
+        if rule is None or self.by_rules:
+            return None
+        calls = [(call.name, call.arguments) for call in self.calls_of_reply()]
+        calls += [(done.tool_name, done.parameters) for done in self.records if done.ok]
+        things = {
+            thing
+            for tool, arguments in calls
+            if tool in rules and rules[tool].verb == rule.verb
+            for thing in target_ids(rules[tool], arguments)
+        }
+        return rule if len(things) >= self.profile.many else None
 
     async def apply(
         self, name: str, arguments: dict[str, Any], *, reads: bool = False, operation: str = ""
     ) -> dict[str, Any]:
-        """Call the tool, for this user and nobody else. A change has a name, and happens once."""
+        """Call the tool for this user. A change is named by an operation and applied once."""
         if self.is_full:
             return {"success": False, "error": {"code": "limit", "message": _LIMIT}}
         if not reads and not operation:
@@ -157,13 +176,13 @@ class ChatTurn:
         return result
 
     def _answered_before(self, known: AppliedChange, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The change of that place was made by an earlier attempt: it answers the same again."""
+        """Return the result of a change that an earlier attempt at this turn made."""
         self.changing.add(known.tool)
         self.note(known.tool, arguments, known.result)
         return known.result
 
     def recall(self) -> None:
-        """Put on record what an earlier attempt has changed, and this one has not come across."""
+        """Record the changes of an earlier attempt that this one did not ask for."""
         for known in self.earlier.values():
             if known.result.get("success") is True:
                 self._answered_before(known, {})
@@ -183,7 +202,7 @@ class ChatTurn:
     def note(
         self, name: str, arguments: dict[str, Any], result: dict[str, Any], took: int = 0
     ) -> None:
-        """Keep what was called with what, and what came back."""
+        """Record a call and its result."""
         kept = redact(arguments, self.context.user_id)
         self.records.append(ToolCallRecord(name, kept, result, took))
         for key, title in _titles_in(result, self.profile.titles):
@@ -196,7 +215,7 @@ class ChatTurn:
     async def _ask_first(
         self, info: ToolInfo, arguments: dict[str, Any], rule: Confirm
     ) -> dict[str, Any]:
-        """Put the call aside for the person's word; things that are not there are not asked of."""
+        """Put a call aside until the person confirms it. Leave out things that do not exist."""
         wanted = target_ids(rule, arguments)
         if not wanted:
             return await self.apply(info.name, arguments)  # it is refused there, with the reason
@@ -204,12 +223,12 @@ class ChatTurn:
             if len(self.records) + 2 > self._limits.max_tool_calls:  # looking counts as well
                 return {"success": False, "error": {"code": "limit", "message": _LIMIT}}
             await self.apply(rule.lookup, dict(rule.lookup_arguments), reads=True)
-        known = [one for one in wanted if one in self.titles]
+        known = [target for target in wanted if target in self.titles]
         if not known:
             result = failed("not_found", "There is no such thing in this list.")
             self.note(info.name, arguments, result)
             return result
-        titles = {one: clean_title(self.titles[one]) for one in known}
+        titles = {title: clean_title(self.titles[title]) for title in known}
         self.asked.append(
             PendingCall(info.name, restrict_call(rule, arguments, known), rule, titles)
         )
@@ -229,7 +248,7 @@ class ChatTurn:
         )
 
     def facts(self) -> FilterFacts:
-        """What the guard has to know: the user's own titles, and what must not be said."""
+        """Return what the reply filter needs: the user's titles, and what must not be shown."""
         spoken = {one for one in self._texts if one}
         hidden = (self.context.user_id, self.context.conversation_id, self.context.turn_id)
         kept = tuple(one for one in hidden if len(one) > 3 and one not in self.message)
@@ -240,7 +259,7 @@ class ChatTurn:
 
 
 def _titles_in(value: Any, fields: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Every thing in a result that has a title, with its id (empty: it has none)."""
+    """Yield the id (or an empty string) and title of every thing in a result."""
     if depth > 8:
         return
     if isinstance(value, dict):

@@ -50,6 +50,8 @@ from bridle.chat.values import (
     ToolCallRecord,
 )
 
+_log = logging.getLogger(__name__)
+
 OPEN_STATES = (
     "waiting",
     "running",
@@ -90,14 +92,14 @@ _NEW_TURN, _NEW_MESSAGE = prepare_insert(Turn), prepare_insert(StoredMessage)
 
 
 def count_arrival(session: OwnedSession, conversation_id: str) -> int | None:
-    """One more message in it, whose row is locked from here on; how many, or no conversation."""
+    """Count one more message and lock the conversation. Return the count; None if there is none."""
     found = _ARRIVES.execute(session, {"place": conversation_id, "moment": utc_now()})
     arrivals: int | None = found.scalar_one_or_none()
     return arrivals
 
 
 def count_open(session: OwnedSession, conversation_id: str) -> int:
-    """How many of its turns are not done."""
+    """Return how many turns of the conversation are not done."""
     return int(_WAITING.execute(session, {"place": conversation_id}).scalar_one())
 
 
@@ -107,7 +109,7 @@ def insert_turn(
     place: tuple[str, int],
     lease: tuple[str, float] | None,
 ) -> str:
-    """The turn of a message at its place; with a lease it is that worker's at once. Its id."""
+    """Insert a turn, claimed at once if a lease is given. Return its id."""
     zone, language = locale_of(asked)
     worker, until = lease or ("", 0.0)
     row = {
@@ -139,7 +141,7 @@ def insert_message(
     content: str,
     calls: list[dict[str, Any]] | None = None,
 ) -> str:
-    """A message at its place; where there is one already, it fails. Its id."""
+    """Insert a message at its position; fail if there is one already. Return its id."""
     row = {
         "id": new_id(),
         "conversation_id": conversation_id,
@@ -154,9 +156,9 @@ def insert_message(
 
 
 def delete_expired(session: OwnedSession, days: float) -> None:
-    """Forget the owner's operations, and the keys of answered messages, that are older than that.
+    """Delete the owner's operations and the keys of answered messages that are older than that.
 
-    They are there so that a message that is sent again is not done again. The messages stay.
+    They only prevent that a message that is sent again is run again. The messages stay.
     """
     until = utc_now() - timedelta(days=days)
     running = session.exec(select(col(Turn.id)).where(col(Turn.state).in_(OPEN_STATES))).all()
@@ -167,7 +169,7 @@ def delete_expired(session: OwnedSession, days: float) -> None:
 
 
 def end_turn(session: OwnedSession, turn_id: str, fence: int, success: bool) -> bool:
-    """It is answered, if it still runs under that fence."""
+    """Mark a turn as done. Return False if it no longer runs under that fence."""
     found = {"turn": turn_id, "fenced": fence, "went_well": success, "moment": utc_now()}
     return _DONE.execute(session, found).rowcount == 1
 
@@ -175,7 +177,7 @@ def end_turn(session: OwnedSession, turn_id: str, fence: int, success: bool) -> 
 def messages_before(
     session: OwnedSession, conversation_id: str, arrival: int, count: int
 ) -> tuple[MessageHistory, ...]:
-    """The last messages before a turn's own, oldest first: never more than `count`."""
+    """Return the last `count` messages before a turn's own, oldest first."""
     if arrival == 0:
         return ()
     asked = {"place": conversation_id, "position_own": 2 * arrival, "most": count}
@@ -187,12 +189,12 @@ def messages_before(
 
 
 def locale_of(asked: IncomingMessage) -> tuple[str, str]:
-    """The caller's zone and language, as they can be kept."""
+    """Return the user's time zone and language in a form that can be stored."""
     return _plain_word(asked.setting.timezone, 64) or "UTC", _plain_word(asked.setting.language, 35)
 
 
 def _plain_word(word: str, longest: int) -> str:
-    """A word of the caller's as it can be kept, or nothing."""
+    """Return the word, or nothing if it cannot be stored."""
     return word if word.isascii() and word.isprintable() and len(word) <= longest else ""
 
 
@@ -201,7 +203,7 @@ _TITLE = 60
 
 @dataclass(frozen=True)
 class ClaimedTurn:
-    """A turn that this worker holds, with everything needed to run it."""
+    """A turn that this worker has claimed, with everything needed to run it."""
 
     turn_id: str
     arrival: int
@@ -213,7 +215,7 @@ class ClaimedTurn:
 
 @dataclass(frozen=True)
 class QueuedTurn:
-    """Where a message stands: its number in its conversation, and its work if it was its turn."""
+    """A message in the queue: its number in the conversation, and its turn if it was claimed."""
 
     turn_id: str
     conversation_id: str
@@ -224,7 +226,7 @@ class QueuedTurn:
 
 @dataclass(frozen=True)
 class QueueHead:
-    """Who is first in the line of a conversation, and whether somebody may take its place."""
+    """The first turn of a conversation's queue, and whether it can be claimed."""
 
     turn_id: str
     fence: int
@@ -234,7 +236,7 @@ class QueueHead:
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """Who does the steps: the worker's name, what it holds, its limits, and the leases' clock."""
+    """The worker that does a step: its name, its turns, its limits, and the time for leases."""
 
     worker: str
     limits: ServiceLimits
@@ -242,14 +244,14 @@ class WorkerContext:
     held: frozenset[str] = frozenset()
 
     def may_take(self, turn: Turn) -> bool:
-        """Is nobody at work on this turn, which says that it runs?"""
+        """May this worker take over a turn that is marked as running?"""
         if turn.worker == self.worker:
             return turn.id not in self.held  # we lost it when the database was away
         return turn.lease_until < self.now or is_dead(turn.worker)
 
 
 def enqueue(session: OwnedSession, asked: IncomingMessage, desk: WorkerContext) -> QueuedTurn:
-    """Keep the message and give it its number. Raise what the service refuses."""
+    """Store the message and give it its number. Raise the errors of `bridle.chat.errors`."""
     known = _by_key(session, asked)
     if known is not None:
         return QueuedTurn(known.id, known.conversation_id, known.arrival, known=True)
@@ -283,7 +285,7 @@ def enqueue(session: OwnedSession, asked: IncomingMessage, desk: WorkerContext) 
 
 
 def poll(session: OwnedSession, place: QueuedTurn, desk: WorkerContext) -> Reply | QueueHead:
-    """The reply if there is one, else the head of the line. Raise `UnknownConversation`."""
+    """Return the reply if there is one, else the head of the queue. Raise `UnknownConversation`."""
     turn = session.get(Turn, place.turn_id)
     if turn is None:
         raise _unknown_conversation()
@@ -299,7 +301,7 @@ def poll(session: OwnedSession, place: QueuedTurn, desk: WorkerContext) -> Reply
 
 
 def claim(head: QueueHead, session: OwnedSession, desk: WorkerContext) -> ClaimedTurn | None:
-    """Take it, unless somebody was faster."""
+    """Claim the turn. Return None if another worker was faster."""
     turn = session.get(Turn, head.turn_id, with_for_update=True, populate_existing=True)
     if turn is None or turn.state == "done" or turn.fence != head.fence:
         return None
@@ -309,7 +311,7 @@ def claim(head: QueueHead, session: OwnedSession, desk: WorkerContext) -> Claime
 
 
 def renew(session: OwnedSession, work: ClaimedTurn, desk: WorkerContext) -> bool:
-    """Is it still ours? Then for another while."""
+    """Extend the lease. Return False if the turn is no longer ours."""
     turn = _held_turn(session, work)
     if turn is None:
         return False
@@ -320,7 +322,7 @@ def renew(session: OwnedSession, work: ClaimedTurn, desk: WorkerContext) -> bool
 def finish(
     session: OwnedSession, work: ClaimedTurn, result: AgentResult, desk: WorkerContext
 ) -> Reply | None:
-    """Keep the reply; nothing, if somebody else holds the turn by now."""
+    """Store the reply. Return None if another worker holds the turn."""
     if not end_turn(session, work.turn_id, work.fence, result.success):
         return None
     # first: arrivals lock in this order, too
@@ -333,7 +335,7 @@ def finish(
 
 
 def release(session: OwnedSession, work: ClaimedTurn) -> None:
-    """Let go of it: whoever comes next may take it at once."""
+    """Give the turn back: any worker may claim it at once."""
     turn = _held_turn(session, work)
     if turn is not None:
         turn.state, turn.lease_until, turn.worker = "waiting", 0.0, ""
@@ -350,7 +352,7 @@ def _by_key(session: OwnedSession, asked: IncomingMessage) -> Turn | None:
 
 
 def _conversation(session: OwnedSession, asked: IncomingMessage) -> tuple[str, int]:
-    """Its id and the message's number in it; its row is locked, so that arrivals queue up."""
+    """Return the conversation's id and the message's number in it; lock its row."""
     if asked.conversation_id is None:
         title = " ".join(asked.message.split())[:_TITLE]
         found = Conversation(user_id=asked.user_id, title=title, arrivals=1)
@@ -414,7 +416,7 @@ def _to_reply(row: StoredMessage, success: bool) -> Reply:
 
 
 def _calls_to_json(result: AgentResult) -> list[dict[str, Any]]:
-    """The calls as they are kept: what was asked for and what came of it."""
+    """Return the calls as they are stored."""
     return [
         {
             "tool_name": one.tool_name,
@@ -426,15 +428,12 @@ def _calls_to_json(result: AgentResult) -> list[dict[str, Any]]:
     ]
 
 
-_log = logging.getLogger(__name__)
-
-
 class _RollBack(Exception):
-    """It was only to warm up."""
+    """Rolls back the transaction of `warm_up`."""
 
 
 def warm_up(database: Database, limits: ServiceLimits) -> None:
-    """Go through a turn, and take it back. Blocks."""
+    """Run through a turn once and roll it back, so that the first message is fast. Blocks."""
     nobody = f"warm-up-{uuid4()}"
     call = ToolCallRecord("nothing", {}, {"success": True, "data": None})
     result = AgentResult(True, "Hello!", (call,))

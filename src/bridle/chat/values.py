@@ -7,7 +7,7 @@ are neither run nor trusted.
 import hashlib
 import inspect
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
@@ -43,7 +43,7 @@ class MessageHistory:
 
 
 def check_session_factory(factory: object) -> None:
-    """Is it a function that returns a session? Raise `ConfigError`, before anybody waits for it."""
+    """Raise `ConfigError` unless it is a function that returns a session."""
     if not callable(factory):
         raise ConfigError(
             f"session_factory has to be a function that returns a Session, not {factory!r:.80}",
@@ -60,12 +60,12 @@ def check_session_factory(factory: object) -> None:
 
 @dataclass(frozen=True)
 class AgentContext:
-    """Who asks, in which conversation, and what was said before (oldest first).
+    """The user, the conversation, and its messages so far (oldest first).
 
-    `turn_id` names the turn: a turn that is tried again under the same name applies nothing twice.
-    Empty, each run is a turn of its own. `retried` says that a worker may have begun it before.
-    `timezone` and `language` are the user's; an empty language is the one that the message is
-    written in, as far as that can be told.
+    A turn that is run again with the same `turn_id` applies no change twice. If it is empty, each
+    run is a turn of its own. `retried` says that another worker may have begun the turn.
+    `timezone` and `language` are the user's; if the language is empty, it is detected from the
+    message.
     """
 
     user_id: str
@@ -86,17 +86,17 @@ class AgentContext:
     def from_request(
         cls, user_id: str, conversation_id: str, messages: Sequence[Mapping[str, Any]]
     ) -> "AgentContext":
-        """The context of a request. What is no message of a user or an assistant is left out."""
+        """Build the context of a request. Only messages of a user or an assistant are used."""
         return cls(user_id, conversation_id, tuple(_messages(messages)))
 
     def __repr__(self) -> str:
-        """Without the user's id and words, which have no place in a log."""
+        """Leave out the user's id and words, which do not belong in a log."""
         return f"AgentContext(user_id='[redacted]', messages={len(self.message_history)})"
 
 
 @dataclass(frozen=True)
 class ToolCallRecord:
-    """A tool call that was made: the model's parameters, what came back, how long it took."""
+    """A tool call: the model's parameters, the result, and how long it took."""
 
     tool_name: str
     parameters: dict[str, Any]
@@ -105,30 +105,30 @@ class ToolCallRecord:
 
     @property
     def ok(self) -> bool:
-        """Did it do what it was asked for?"""
+        """Did the call succeed?"""
         return self.result.get("success") is True
 
     @property
     def code(self) -> str:
-        """The code of the error; empty where there is none."""
+        """The code of the error; empty if there is none."""
         error = self.result.get("error")
         return str(error.get("code", "")) if isinstance(error, dict) else ""
 
     @property
     def error_message(self) -> str:
-        """The sentence that says why not; empty where it worked."""
+        """The sentence that says why the call failed; empty if it succeeded."""
         error = self.result.get("error")
         return str(error.get("message", "")) if isinstance(error, dict) else ""
 
     @property
     def data(self) -> Any:
-        """What came back, where it worked."""
+        """The result's data, if the call succeeded."""
         return self.result.get("data")
 
 
 @dataclass(frozen=True)
 class AgentResult:
-    """What a run came to. `dollars` is what the model cost; None where its price is unknown."""
+    """The result of a run. `dollars` is what the model cost; None if its price is unknown."""
 
     success: bool
     response: str
@@ -143,7 +143,7 @@ class AgentResult:
 
 
 class TurnTimeout(TimeoutError):
-    """The time of a turn is over. `result` holds what was done until then, and says it."""
+    """A turn ran out of time. `result` has what was done until then, and says it."""
 
     def __init__(self, result: AgentResult) -> None:
         super().__init__(result.response)
@@ -151,23 +151,23 @@ class TurnTimeout(TimeoutError):
 
     @property
     def tool_calls(self) -> tuple[ToolCallRecord, ...]:
-        """The calls that were made before the time was over."""
+        """The calls that were made in time."""
         return self.result.tool_calls
 
 
 def _messages(given: Iterable[Mapping[str, Any]]) -> Iterable[MessageHistory]:
-    for one in given:
-        role, content = one.get("role"), one.get("content")
+    for item in given:
+        role, content = item.get("role"), item.get("content")
         if role not in ROLES or not isinstance(content, str):
             _log.warning("a message of the history was left out: it is from neither side")
             continue
-        calls = one.get("tool_calls") if role == "assistant" else None
+        calls = item.get("tool_calls") if role == "assistant" else None
         kept = tuple(dict(call) for call in calls or () if isinstance(call, Mapping))
-        yield MessageHistory(role, content, _aware(one.get("timestamp")), kept or None)
+        yield MessageHistory(role, content, _aware(item.get("timestamp")), kept or None)
 
 
 def _aware(moment: Any) -> datetime:
-    """A moment with its zone: one without is UTC, as it always was in databases."""
+    """Return a moment with a time zone. One without a zone is taken as UTC."""
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)
@@ -182,21 +182,31 @@ T = TypeVar("T")
 
 
 class Runner(Protocol):
-    """Whoever answers one message, such as `AgentRunner`."""
+    """Something that answers one message, such as `AgentRunner`."""
 
-    async def run(self, context: AgentContext, message: str) -> AgentResult:
-        """Answer it. Called again with the same `context.turn_id`, it applies nothing twice."""
+    async def run(
+        self,
+        context: AgentContext,
+        message: str,
+        *,
+        on_text: Callable[[str], None] | None = None,
+    ) -> AgentResult:
+        """Answer it. If called again with the same `context.turn_id`, apply no change twice.
+
+        `on_text` is only passed if somebody watches. It takes the beginning of the response, piece
+        by piece, while the rest is not ready yet.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """Bounds of the service. Zero messages a minute or dollars a day: no limit.
+    """Limits of the service. Zero messages a minute or dollars a day mean no limit.
 
-    `lease` is how long a silent worker is believed in, `waiting` how many messages may stand in
-    line for one conversation, `at_once` how many turns one process runs side by side, `attempts`
-    how many workers may die over one message before it is answered with an apology. `keep_days` is
-    for how long a message that was sent with a key can be sent again without running twice.
+    `lease` is for how many seconds a silent worker counts as alive, `waiting` how many messages may
+    wait in one conversation, `at_once` how many turns one process runs in parallel, and `attempts`
+    how many workers may die during one turn before it is answered with an apology. For `keep_days`
+    a message that was sent with a key can be sent again without running twice.
     """
 
     message: int = 10_000
@@ -215,7 +225,7 @@ class ServiceLimits:
 
 @dataclass(frozen=True)
 class Locale:
-    """Where and in which language the user is, as far as it is known."""
+    """The user's time zone and language, if they are known."""
 
     timezone: str = "UTC"
     language: str = ""
@@ -223,7 +233,7 @@ class Locale:
 
 @dataclass(frozen=True)
 class IncomingMessage:
-    """One message as it came in."""
+    """A message as it arrived."""
 
     user_id: str = field(repr=False)
     message: str = field(repr=False)
@@ -233,14 +243,14 @@ class IncomingMessage:
 
     @property
     def body(self) -> str:
-        """A hash of what was asked: the same key may only come with the same."""
+        """A hash of the message: the same key may only be used for the same message."""
         whole = f"{self.conversation_id or ''}\0{self.message}"
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to a message. `replayed`: it had been given before, for the same key."""
+    """The reply to a message. `replayed`: it was given before, for the same key."""
 
     response: str
     conversation_id: str
@@ -252,7 +262,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class ConversationInfo:
-    """One conversation of a list."""
+    """A conversation without its messages."""
 
     id: str
     title: str
@@ -273,7 +283,7 @@ class MessageInfo:
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """A part of a list, and the cursor of the next part; empty where this was the last."""
+    """A part of a list, and the cursor of the next part; empty if this is the last."""
 
     items: tuple[T, ...]
     next: str = ""

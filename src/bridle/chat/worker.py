@@ -10,6 +10,7 @@ import heapq
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from bridle.chat.db import Database, OwnedSession
@@ -17,6 +18,13 @@ from bridle.chat.errors import TROUBLE, Unavailable
 from bridle.chat.leases import worker_name
 from bridle.chat.turn_queue import ClaimedTurn, WorkerContext, finish, release, renew
 from bridle.chat.values import AgentResult, Reply, Runner, ServiceLimits
+
+_log = logging.getLogger(__name__)
+_GRACE = 5.0  # seconds that a runner may need to end by itself after its time
+_TRIES = (0.05, 0.2)  # seconds to wait before the reply is kept anew
+T = TypeVar("T")
+OnText = Callable[[str], None]
+TOO_LONG = "That took too long, so I stopped. Please try again."
 
 
 class ConversationQueue:
@@ -81,15 +89,8 @@ def user_share(slots: int) -> int:
     return max(1, slots // 4)
 
 
-_log = logging.getLogger(__name__)
-_GRACE = 5.0  # seconds that a runner may need to end by itself after its time
-_TRIES = (0.05, 0.2)  # seconds to wait before the reply is kept anew
-T = TypeVar("T")
-TOO_LONG = "That took too long, so I stopped. Please try again."
-
-
 class Worker:
-    """What this process does with the turns that it holds."""
+    """Runs the turns that this process has claimed."""
 
     def __init__(self, database: Database, runner: Runner, limits: ServiceLimits) -> None:
         self.name = worker_name()
@@ -102,7 +103,7 @@ class Worker:
     async def step(
         self, user_id: str, what: Callable[[OwnedSession, WorkerContext], T], *, reads: bool = False
     ) -> T:
-        """One step in the database, at this worker's desk."""
+        """Do one step of the queue in the database, as this worker."""
 
         def whole(session: OwnedSession) -> T:
             now = self._database.now(session)
@@ -110,11 +111,11 @@ class Worker:
 
         return await self._database.run(user_id, whole, reads=reads)
 
-    async def run_turn(self, work: ClaimedTurn) -> Reply | None:
-        """Run it and keep its reply; nothing, if it is somebody else's by now."""
+    async def run_turn(self, work: ClaimedTurn, on_text: OnText | None = None) -> Reply | None:
+        """Run a turn and store its reply. Return None if another worker has taken it."""
         self._held.add(work.turn_id)
         try:
-            result = await self._run(work)
+            result = await self._run(work, on_text)
             return None if result is None else await self._keep(work, result)
         except asyncio.CancelledError:
             await self._release(work)
@@ -122,12 +123,12 @@ class Worker:
         finally:
             self._held.discard(work.turn_id)
 
-    async def _run(self, work: ClaimedTurn) -> AgentResult | None:
-        """What the runner says, as long as the lease is ours."""
+    async def _run(self, work: ClaimedTurn, on_text: OnText | None) -> AgentResult | None:
+        """Return the runner's result; None if we lose the lease."""
         if work.attempts > self._limits.attempts:
             _log.error("a turn was given up: %d workers died over it", work.attempts - 1)
             return AgentResult(False, TROUBLE, (), TROUBLE)
-        run = asyncio.create_task(self._answer(work))
+        run = asyncio.create_task(self._answer(work, on_text))
         beat = asyncio.create_task(self._beat(work))
         try:
             await asyncio.wait({run, beat}, return_when=asyncio.FIRST_COMPLETED)
@@ -137,21 +138,36 @@ class Worker:
                 one.cancel()
             await asyncio.gather(run, beat, return_exceptions=True)
 
-    async def _answer(self, work: ClaimedTurn) -> AgentResult:
+    async def _answer(self, work: ClaimedTurn, on_text: OnText | None) -> AgentResult:
+        shown: list[str] = []
+
+        def show(text: str) -> None:
+            shown.append(text)
+            if on_text is not None:
+                on_text(text)
+
+        result = await self._ask_runner(work, None if on_text is None else show)
+        start = "".join(shown)
+        if not result.response.startswith(start):  # what was shown stays the reply's beginning
+            result = replace(result, response=f"{start} {result.response}")
+        return result
+
+    async def _ask_runner(self, work: ClaimedTurn, on_text: OnText | None) -> AgentResult:
+        watched = {} if on_text is None else {"on_text": on_text}
         async with self._slots.take(work.context.user_id):
             try:
                 async with asyncio.timeout(self._limits.seconds + _GRACE):
-                    return await self._runner.run(work.context, work.message)
+                    return await self._runner.run(work.context, work.message, **watched)
             except TimeoutError as error:
-                said = getattr(error, "result", None)
-                return said or AgentResult(False, TOO_LONG, (), TOO_LONG)
+                result = getattr(error, "result", None)
+                return result or AgentResult(False, TOO_LONG, (), TOO_LONG)
             except Exception as error:  # the edge: a person reads a sentence, the log has the rest
                 _log.error("a turn of the chat failed: %s", type(error).__name__)
                 _log.debug("a turn of the chat failed", exc_info=error)
                 return AgentResult(False, TROUBLE, (), TROUBLE)
 
     async def _beat(self, work: ClaimedTurn) -> None:
-        """Say again and again that we live; return when the turn is not ours any more."""
+        """Renew the lease until the turn is no longer ours."""
         while True:
             await asyncio.sleep(self._limits.lease / 3)
             try:
@@ -161,7 +177,7 @@ class Worker:
                 _log.warning("a lease could not be renewed: the database is away")
 
     async def _keep(self, work: ClaimedTurn, result: AgentResult) -> Reply | None:
-        """A database that is away for a moment is waited for; the fence keeps it right."""
+        """Store the reply, and try again if the database is away for a moment."""
         for pause in (*_TRIES, None):
             try:
                 return await self.step(

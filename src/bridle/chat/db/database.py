@@ -53,16 +53,16 @@ class Database:
         return f"Database({self.url.render_as_string(hide_password=True)!r})"
 
     def session_factory(self) -> OwnedSession:
-        """A session of nobody: it sees nothing until `own(user_id)` was called on it."""
+        """Return a session without an owner. It sees nothing until `own(user_id)` is called."""
         return OwnedSession(self.engine, expire_on_commit=False)
 
     def owned(self, user_id: str, *, reads: bool = False) -> OwnedSession:
-        """A session over one user's rows. One that only reads keeps nobody waiting."""
+        """Return a session over one user's rows. One that only reads blocks nobody."""
         engine = self._reading if reads else self.engine
         return OwnedSession(engine, expire_on_commit=False).own(user_id)
 
     def now(self, session: OwnedSession) -> float:
-        """The time by which leases are kept: the server's, where machines share one."""
+        """Return the time for leases: the server's, if machines share a server."""
         if not self.is_postgres:
             return time.time()
         connection = session.bare()  # which begins the transaction, and hears the clock
@@ -72,27 +72,27 @@ class Database:
         return float(connection.execute(asked).scalar_one())
 
     def migrate(self) -> None:
-        """Bring the tables up to date; safe when several processes do it at once."""
+        """Bring the tables up to date. Several processes may do it at once."""
         with self._unguarded() as engine, _report_to_operator():
             upgrade(engine)
 
     def check(self) -> None:
-        """Is it there, up to date and guarded? Raise `Unavailable` or `ConfigError`."""
+        """Raise `Unavailable` or `ConfigError` unless it is reachable, up to date and guarded."""
         with self._unguarded() as engine, report_unavailable():
             check(engine)
 
     def install(self, *tables: type[OwnedRow]) -> None:
-        """Make tables of your own, under the same guard. Columns of old ones stay as they are."""
+        """Create tables of your own with the same protection. Existing tables are not changed."""
         with self._unguarded() as engine, _report_to_operator():
             install(engine, tables)
 
     async def run(
         self, user_id: str, what: Callable[[OwnedSession], T], *, reads: bool = False
     ) -> T:
-        """Do it in one transaction of that user's, in a worker thread. All of it or nothing.
+        """Run a function in one transaction of that user, in a worker thread.
 
-        If two wait for one another, the database gives up one of them. That one is done anew after
-        a pause in which the other can end, three times at most.
+        After a deadlock it is run again, at most three times, after a pause in which the other
+        transaction can finish.
         """
 
         def once() -> T:
@@ -130,7 +130,7 @@ class Database:
 
 @contextmanager
 def report_unavailable() -> Iterator[None]:
-    """What the database says of its troubles goes to the log; the person reads a sentence."""
+    """Turn errors of the database into `Unavailable`; log the details."""
     try:
         yield
     except (DBAPIError, PoolTimeout) as error:
@@ -141,7 +141,7 @@ def report_unavailable() -> Iterator[None]:
 
 @contextmanager
 def _report_to_operator() -> Iterator[None]:
-    """Who starts a chat is told what the database itself says; the address is their own."""
+    """Turn errors of the database into `Unavailable` with its own message, for operators."""
     try:
         yield
     except (DBAPIError, PoolTimeout) as error:
@@ -153,11 +153,11 @@ def _report_to_operator() -> Iterator[None]:
 
 
 def _is_deadlock(error: OperationalError) -> bool:
-    """Did PostgreSQL end it so that another can go on?"""
+    """Did PostgreSQL abort the transaction because of a deadlock?"""
     return getattr(error.orig, "sqlstate", None) == _DEADLOCK
 
 
 def _error_name(error: SQLAlchemyError) -> str:
-    """What went wrong, without the query and its values: they are the user's."""
+    """Return the kind of error, without the query and its values, which are the user's."""
     origin: Any = getattr(error, "orig", None)
     return type(origin).__name__ if origin is not None else type(error).__name__

@@ -25,7 +25,7 @@ _IDLE = 1.0  # seconds after which a connection is tried before it is used
 
 
 def parse_url(url: str) -> URL:
-    """The URL of a database, or the path of a SQLite file. Raise `ConfigError`."""
+    """Parse the URL of a database or the path of a SQLite file. Raise `ConfigError`."""
     if "://" not in url:
         url = f"sqlite:///{Path(url).expanduser()}"
     try:
@@ -45,7 +45,7 @@ def parse_url(url: str) -> URL:
 
 
 def make_engine(url: URL, *, patience: float, pool: int, guarded: bool) -> Engine:
-    """An engine; `guarded` ones can never see past their user on PostgreSQL."""
+    """Create an engine. A `guarded` one cannot bypass row-level security on PostgreSQL."""
     if url.get_backend_name() == "sqlite":
         return _sqlite(url, patience, pool)
     limits = f"-c statement_timeout={int(patience * 3000)} -c lock_timeout={int(patience * 1000)}"
@@ -95,8 +95,10 @@ def _sqlite(url: URL, patience: float, pool: int) -> Engine:
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> None:
-    """Change to the write-ahead log. Where several open a new file at once, SQLite waits for
-    nobody with this one, whatever its timeout is: it says at once that the file is locked.
+    """Switch to the write-ahead log.
+
+    If several processes open a new file at once, SQLite ignores its timeout here and fails at once
+    because the file is locked. So we try again ourselves.
     """
     end = time.monotonic() + patience
     while True:
@@ -110,17 +112,17 @@ def _use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> Non
 
 
 class _WriteLock:
-    """Whose turn it is to write in this process.
+    """Lets one thread of this process write at a time.
 
-    SQLite lets one write at a time, and has the others try again after ever longer pauses, in no
-    order: with many threads some would wait for good. So only one of a process tries.
+    SQLite has one writer, and the others try again after ever longer pauses, in no order. With
+    many threads some would wait forever. So only one thread of a process tries.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
     def take(self, connection: Any, patience: float) -> None:
-        """Wait for it. Raise `OperationalError`, as SQLite does."""
+        """Wait for the lock. Raise `OperationalError`, as SQLite does."""
         if connection.info.get(_HOLDS_WRITE_LOCK):
             return
         if not self._lock.acquire(timeout=patience):
@@ -128,13 +130,13 @@ class _WriteLock:
         connection.info[_HOLDS_WRITE_LOCK] = True
 
     def leave(self, connection: Any, record: Any) -> None:
-        """The connection goes back to the pool, with its transaction ended."""
+        """Release the lock: the transaction has ended and the connection goes back to the pool."""
         if record.info.pop(_HOLDS_WRITE_LOCK, False):
             self._lock.release()
 
 
 def _take_role(connection: Any, record: Any) -> None:
-    """Who goes past row-level security takes the role that does not, before any query."""
+    """Take the guarded role if the login could bypass row-level security."""
     connection.autocommit = True
     bypasses = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = session_user"
     row = connection.execute(bypasses).fetchone()
@@ -148,7 +150,7 @@ def _note_checkin(connection: Any, record: Any) -> None:
 
 
 def _check_connection(connection: Any, record: Any, proxy: Any) -> None:
-    """A connection that lay idle is tried first: the server may have been started anew."""
+    """Test a connection that was idle: the server may have been restarted."""
     if time.monotonic() - record.info.get("left", time.monotonic()) < _IDLE:
         return
     try:

@@ -28,7 +28,7 @@ _OURS = frozenset(str(table.__tablename__) for table in TABLES)
 
 
 def upgrade(engine: Engine, to: str = "head") -> None:
-    """Do the steps that are missing, all or none of them."""
+    """Run the missing migrations, all or none of them."""
     script = _scripts()
     with _exclusive_transaction(engine) as connection:
 
@@ -41,14 +41,14 @@ def upgrade(engine: Engine, to: str = "head") -> None:
 
 
 def differences(engine: Engine) -> list[Any]:
-    """What the tables lack, or have too much, against their classes."""
+    """Return the differences between the tables and their classes."""
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts=_settings())
         return list(compare_metadata(context, SQLModel.metadata))
 
 
 def check(engine: Engine) -> None:
-    """Every step was done, and every table is guarded. Raise `ConfigError`."""
+    """Raise `ConfigError` unless all migrations were run and every table is protected."""
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSIONS})
         if context.get_current_revision() != _scripts().get_current_head():
@@ -61,7 +61,7 @@ def check(engine: Engine) -> None:
 
 
 def install(engine: Engine, tables: Iterable[type[OwnedRow]]) -> None:
-    """Make these tables where they are missing, and guard them."""
+    """Create these tables if they are missing, and protect them."""
     found = [SQLModel.metadata.tables[str(table.__tablename__)] for table in tables]
     with _exclusive_transaction(engine) as connection:
         SQLModel.metadata.create_all(connection, tables=found)
@@ -74,7 +74,7 @@ def _scripts() -> ScriptDirectory:
 
 @contextmanager
 def _exclusive_transaction(engine: Engine) -> Iterator[Connection]:
-    """A transaction that no other process migrates beside."""
+    """Open a transaction during which no other process migrates."""
     with engine.begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})

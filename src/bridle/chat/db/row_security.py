@@ -15,7 +15,7 @@ _BYPASSES = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = sessi
 
 
 def secure(connection: Connection, tables: Sequence[str]) -> None:
-    """Put these tables under guard. May be said again."""
+    """Protect these tables. It can be called again."""
     if connection.dialect.name == "sqlite":
         for table in tables:
             connection.exec_driver_sql(_keep_with_owner(table))
@@ -35,12 +35,12 @@ def secure(connection: Connection, tables: Sequence[str]) -> None:
 
 
 def bypasses_row_security(connection: Connection) -> bool:
-    """Does who signed in go past row-level security, and so has to take the guarded role?"""
+    """Can the login bypass row-level security, so that it must take the guarded role?"""
     return bool(connection.execute(text(_BYPASSES)).scalar())
 
 
 def unguarded_tables(connection: Connection, tables: Sequence[str]) -> list[str]:
-    """The tables that a query without a user would see into; of PostgreSQL."""
+    """Return the tables that are not protected, on PostgreSQL."""
     guarded = text(
         "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace"
         " AND relrowsecurity AND relforcerowsecurity"
@@ -55,7 +55,7 @@ def _role_exists(connection: Connection) -> bool:
 
 
 def _make_role() -> str:
-    """Roles belong to the whole server, so another database may have made it just now."""
+    """Create the role. It belongs to the whole server, so another database may have created it."""
     return f"""DO $$ BEGIN
         CREATE ROLE {ROLE} NOLOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE;
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;

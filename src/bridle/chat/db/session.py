@@ -55,12 +55,12 @@ _RUNS = re.compile(
 
 
 def _no_owner() -> Any:
-    """A row that is made has no owner yet: the session gives it its own."""
+    """Give a new row no owner; the session sets it."""
     return None
 
 
 class OwnedRow(SQLModel):
-    """A table whose rows belong to a user each. Inherit from it with `table=True`."""
+    """A table in which each row belongs to a user. Inherit from it with `table=True`."""
 
     user_id: str = Field(default_factory=_no_owner, max_length=LONGEST_USER, index=True)
 
@@ -71,13 +71,13 @@ _BEGINS = text(
 
 
 class OwnedSession(Session):
-    """A session over the rows of one user; of nobody until `own` was called."""
+    """A session over the rows of one user; of no user until `own` is called."""
 
     owner: str | None = None
     clock: Any = None  # the server's, when the transaction began; None where it was not asked
 
     def scope(self, tables: set[str] | None) -> list[ExecutableOption]:
-        """What a query over these tables, or over any, is narrowed by. Nobody sees nothing."""
+        """Return the options that restrict a query over these tables, or over any."""
         return [
             _restrict(one, self.owner)
             for one in _mapped_classes(OwnedRow)
@@ -85,7 +85,7 @@ class OwnedSession(Session):
         ]
 
     def own(self, user_id: str) -> "OwnedSession":
-        """From here on this session is that user's. Asked for another one, it refuses."""
+        """Set the owner of this session. It cannot be changed afterwards."""
         if not user_id or len(user_id) > LONGEST_USER or not _is_storable(user_id):
             raise ForeignRow("a session of the database has to belong to a user")
         if self.owner not in (None, user_id):
@@ -96,17 +96,17 @@ class OwnedSession(Session):
         return self
 
     def bulk_save_objects(self, *_: Any, **__: Any) -> NoReturn:
-        """Refused: it goes past the check of whose rows are written."""
+        """Refuse: bulk methods bypass the check of the rows' owner."""
         raise ForeignRow("rows are added one by one, so that each one's owner can be checked")
 
     def connection(self, bind_arguments: Any = None, execution_options: Any = None) -> Connection:
-        """Only to begin a transaction with options; SQL past the session is nobody's to write."""
+        """Begin a transaction with options. Refuse a connection for other SQL."""
         if not execution_options:
             raise ForeignRow("only queries over mapped classes can be scoped to a user")
         return super().connection(bind_arguments, execution_options)
 
     def bare(self) -> Connection:
-        """The connection itself, for what is about no user's rows, such as the server's clock."""
+        """Return the connection itself, for what is not about a user's rows, such as the clock."""
         return super().connection()
 
     bulk_insert_mappings = bulk_save_objects
@@ -114,7 +114,7 @@ class OwnedSession(Session):
 
 
 def owned_session(made: Session, user_id: str) -> OwnedSession:
-    """That session over one user's rows; of a plain one, a session like it on the same database."""
+    """Restrict a session to one user's rows; replace a plain one by a session on its database."""
     if isinstance(made, OwnedSession):
         return made.own(user_id)
     bind = made.get_bind()
@@ -123,12 +123,12 @@ def owned_session(made: Session, user_id: str) -> OwnedSession:
 
 
 def _is_storable(name: str) -> bool:
-    """Neither a zero byte nor half a character, which no database takes."""
-    return "\0" not in name and not any("\ud800" <= one <= "\udfff" for one in name)
+    """Can a database store the name? Zero bytes and half characters cannot be stored."""
+    return "\0" not in name and not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _mapped_classes(kind: type[OwnedRow]) -> Iterator[type[OwnedRow]]:
-    """Every table under it, those of an application too."""
+    """Yield every mapped class below it, including those of applications."""
     for one in kind.__subclasses__():
         if hasattr(one, "__table__"):
             yield one
@@ -136,17 +136,17 @@ def _mapped_classes(kind: type[OwnedRow]) -> Iterator[type[OwnedRow]]:
 
 
 def _restrict(kind: type[OwnedRow], owner: str | None) -> ExecutableOption:
-    """As a function of the class, so that it holds for its aliases in joins as well."""
+    """Restrict a class to its owner's rows, including its aliases in joins."""
     if owner is None:
         return with_loader_criteria(kind, lambda cls: cls.user_id.is_(None), include_aliases=True)
     return with_loader_criteria(kind, lambda cls: cls.user_id == owner, include_aliases=True)
 
 
 def _queried_tables(statement: Any) -> set[str] | None:
-    """The tables of a query, all asked by their classes; none, where SQL is written out.
+    """Return the tables of a query if all are queried by their classes; otherwise None.
 
-    `get` names columns plainly, and columns name their tables so: that is the same table, as long
-    as the class stands beside it in the same query.
+    `get` names columns and so their table without the class. That is allowed if the class is in
+    the same query.
     """
     by_class: set[str] = set()
     plain: set[str] = set()
@@ -165,14 +165,14 @@ def _queried_tables(statement: Any) -> set[str] | None:
 
 
 def _table_name(source: Any) -> str:
-    """The name of the table, under however many names of a query."""
+    """Return the name of the table behind any number of aliases."""
     while isinstance(source, AliasedReturnsRows):
         source = source.element
     return str(getattr(source, "name", ""))
 
 
 def _is_raw_sql(one: Any) -> bool:
-    """Words of SQL; and a query inside the query that asks a table and no class."""
+    """Is it raw SQL, or a subquery on a table without its class?"""
     if isinstance(one, ColumnClause):
         return bool(one.is_literal and one.name != "*")
     if isinstance(one, BinaryExpression):
@@ -189,13 +189,13 @@ def _is_raw_sql(one: Any) -> bool:
 
 
 def _has_raw_text(query: Any) -> bool:
-    """Is anything written before, behind or into it that a database would read?"""
+    """Does the query contain prefixes, suffixes or hints in raw SQL?"""
     places = ("_prefixes", "_suffixes", "_hints", "_statement_hints")
     return any(getattr(query, place, ()) for place in places)
 
 
 def _set_database_user(session: OwnedSession) -> None:
-    """Tell PostgreSQL, for this transaction only, whose it is."""
+    """Set the user for this transaction on PostgreSQL."""
     connection = session.bare()
     if connection.dialect.name == "postgresql":
         scope = text("SELECT set_config('app.user_id', :owner, true)")
@@ -210,7 +210,7 @@ def _after_begin(session: OwnedSession, transaction: Any, connection: Any) -> No
 
 @event.listens_for(OwnedSession, "do_orm_execute")
 def _restrict_query(state: ORMExecuteState) -> None:
-    """Every select, update and delete: of the owner's rows only."""
+    """Restrict every select, update and delete to the owner's rows."""
     many = state.is_executemany or "dml_strategy" in state.execution_options  # rows by their keys
     known = state.is_orm_statement and not state.is_insert and not many
     asked = _queried_tables(state.statement) if known else None
@@ -223,7 +223,7 @@ def _restrict_query(state: ORMExecuteState) -> None:
 
 @event.listens_for(OwnedSession, "before_attach")
 def _check_attached(session: OwnedSession, instance: object) -> None:
-    """A row of somebody else does not even come near."""
+    """Refuse to attach a row of another user."""
     if not isinstance(instance, OwnedRow):
         return
     if session.owner is None:
@@ -242,7 +242,7 @@ def _check_flushed(session: OwnedSession, context: UOWTransaction, instances: An
         if known.dict.get("user_id") is None and row in session.new:
             row.user_id = session.owner or ""
         before = known.attrs.user_id.history.deleted
-        if row.user_id != session.owner or any(one != session.owner for one in before):
+        if row.user_id != session.owner or any(owner != session.owner for owner in before):
             raise ForeignRow("this row belongs to somebody else")
 
 
@@ -250,14 +250,14 @@ _OWNER = "whose"
 
 
 class Statement:
-    """A statement over the owner's rows of one table. Made by the functions below."""
+    """A prepared statement over the owner's rows of one table."""
 
     def __init__(self, statement: Executable, owner: str) -> None:
         self._statement = statement
         self._owner = owner  # the name under which it takes the owner
 
     def execute(self, session: OwnedSession, values: Mapping[str, Any]) -> CursorResult[Any]:
-        """Say it in the session's transaction, about the session's owner and nobody else."""
+        """Execute it in the session's transaction, for the session's owner."""
         if session.owner is None:
             raise ForeignRow("a session of nobody sees and writes no rows")
         bound = {**values, self._owner: session.owner}
@@ -265,12 +265,12 @@ class Statement:
 
 
 def owned_select(kind: type[OwnedRow], columns: tuple[Any, ...], *where: Any) -> Select[Any]:
-    """A query over the owner's rows; `Fixed` once it is ordered and limited."""
+    """Return a query over the owner's rows, for `prepare_select`."""
     return select(*columns).where(_owned_by_parameter(kind), *where)
 
 
 def prepare_select(query: Select[Any]) -> Statement:
-    """A query of `reading`, as a statement that is kept. One that asks for nobody is a mistake."""
+    """Prepare a query of `owned_select`. Raise `ForeignRow` if it does not name the owner."""
     if _OWNER not in query.compile().params:
         raise ForeignRow("a fixed query has to say whose rows it is about")
     return Statement(query, _OWNER)
@@ -279,24 +279,24 @@ def prepare_select(query: Select[Any]) -> Statement:
 def prepare_update(
     kind: type[OwnedRow], values: Mapping[str, Any], *where: Any, gives: Any = None
 ) -> Statement:
-    """A change of the owner's rows; `gives` is a column that it answers with."""
+    """Prepare a change of the owner's rows; `gives` is a column to return."""
     change = update(table_of(kind)).where(_owned_by_parameter(kind), *where).values(dict(values))
     return Statement(change if gives is None else change.returning(gives), _OWNER)
 
 
 def prepare_insert(kind: type[OwnedRow]) -> Statement:
-    """A new row of the owner's. Every column is given; there are no defaults here."""
+    """Prepare the insertion of a row of the owner. Every column must be given."""
     return Statement(insert(table_of(kind)), "user_id")
 
 
 def table_of(kind: type[OwnedRow]) -> Table:
-    """The table of a class."""
+    """Return the table of a class."""
     table: Table = kind.__table__  # type: ignore[attr-defined]
     return table
 
 
 def parameter(name: str) -> Any:
-    """A place in a statement that is filled when it is said."""
+    """Return a parameter that is bound when the statement is executed."""
     return bindparam(name)
 
 

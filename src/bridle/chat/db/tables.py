@@ -16,18 +16,21 @@ from bridle.chat.db.session import OwnedRow
 
 
 def utc_now() -> datetime:
-    """Now, aware, UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 class Moment(TypeDecorator[datetime]):
-    """SQLite forgets zones and PostgreSQL answers in its own; here it is always UTC."""
+    """A column for a moment in time, always in UTC.
+
+    SQLite drops time zones, and PostgreSQL converts to its own.
+    """
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Any) -> datetime | None:
-        """On the way in. A moment without a zone is a mistake of the caller."""
+        """Convert to UTC. Raise `ValueError` if the moment has no time zone."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -35,7 +38,7 @@ class Moment(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:
-        """On the way out."""
+        """Return the stored moment in UTC."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -45,19 +48,19 @@ _MOMENT: Any = Moment
 
 
 def new_id() -> str:
-    """A name that nobody can guess."""
+    """Return an id that cannot be guessed."""
     return str(uuid4())
 
 
 def _of_a_conversation() -> ForeignKeyConstraint:
-    """The row goes with its conversation, and only with one of the same user."""
+    """A foreign key to a conversation of the same user; rows are deleted with it."""
     here = ["user_id", "conversation_id"]
     there = ["chat_conversation.user_id", "chat_conversation.id"]
     return ForeignKeyConstraint(here, there, ondelete="CASCADE")
 
 
 class Conversation(OwnedRow, table=True):
-    """Who talks about what; `arrivals` counts the messages that were ever sent to it."""
+    """A conversation. `arrivals` counts the messages that were ever sent to it."""
 
     __tablename__ = "chat_conversation"
     __table_args__ = (UniqueConstraint("user_id", "id", name="uq_chat_conversation_owner"),)
@@ -70,7 +73,7 @@ class Conversation(OwnedRow, table=True):
 
 
 class StoredMessage(OwnedRow, table=True):
-    """One message. Of the turn that came as number n, the question is 2n and the reply 2n + 1."""
+    """A message. In turn number n, the user's message has position 2n and the reply 2n + 1."""
 
     __tablename__ = "chat_message"
     __table_args__ = (
@@ -88,7 +91,7 @@ class StoredMessage(OwnedRow, table=True):
 
 
 class Turn(OwnedRow, table=True):
-    """One message on its way to its reply: its place in the line, and who works on it."""
+    """A message that waits for its reply: its place in the queue, and the worker that runs it."""
 
     __tablename__ = "chat_turn"
     __table_args__ = (
@@ -116,7 +119,7 @@ class Turn(OwnedRow, table=True):
 
 
 class Task(OwnedRow, table=True):
-    """Something to do. `due_has_time` tells "on Friday" from "on Friday at five"."""
+    """A task. `due_has_time` distinguishes "on Friday" from "on Friday at five"."""
 
     __tablename__ = "chat_task"
     __table_args__ = (Index("ix_chat_task_list", "user_id", "completed", "id"),)
@@ -135,7 +138,7 @@ class Task(OwnedRow, table=True):
 
 
 class PendingConfirmation(OwnedRow, table=True):
-    """A question that waits for its exact phrase: one at most for a user in a conversation."""
+    """A question that waits for its exact phrase: at most one per conversation."""
 
     __tablename__ = "chat_confirmation"
     __table_args__ = (
@@ -152,7 +155,7 @@ class PendingConfirmation(OwnedRow, table=True):
 
 
 class Operation(OwnedRow, table=True):
-    """A tool operation that was applied: asked again, it answers what it answered."""
+    """A tool operation that was applied. If it is requested again, it gives the same result."""
 
     __tablename__ = "chat_operation"
 
@@ -166,7 +169,7 @@ class Operation(OwnedRow, table=True):
 
 
 class Spending(OwnedRow, table=True):
-    """What a user used up in one stretch of time."""
+    """What a user has used up in one period."""
 
     __tablename__ = "chat_spent"
 

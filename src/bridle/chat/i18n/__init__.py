@@ -24,9 +24,9 @@ class Replies:
     languages: Mapping[str, Mapping[str, str]]
 
     def say(self, language: str, key: str, /, **words: object) -> str:
-        """The sentence with its places filled.
+        """Return a sentence with its placeholders filled in.
 
-        With a `count`, it is the one for that plural form, such as `KEY_one`, if there is one.
+        With a `count`, use the sentence for that plural form, such as `KEY_one`, if there is one.
         """
         count = words.get("count")
         if isinstance(count, int):
@@ -37,7 +37,7 @@ class Replies:
         return _PLACE.sub(lambda place: str(words.get(place[1], place[0])), sentence)
 
     def translate(self, language: str, text: str) -> str:
-        """A whole fixed sentence in English, said in that language; other words as they are."""
+        """Translate a text that is one of the fixed English sentences; return others unchanged."""
         if (known := self.resolve_language(language)) != FALLBACK:
             for key, sentence in self.languages.get(FALLBACK, {}).items():
                 if sentence == text:
@@ -45,7 +45,7 @@ class Replies:
         return text
 
     def _plural(self, language: str, key: str, count: int) -> str:
-        """The key of the sentence for so many, in the language that has the sentence."""
+        """Return the key of the sentence for that count."""
         known = self.resolve_language(language)
         if key not in self.languages.get(known, {}):
             known = FALLBACK
@@ -53,12 +53,12 @@ class Replies:
         return form if form in self.languages.get(known, {}) else key
 
     def find(self, language: str, key: str) -> str | None:
-        """The sentence as it is written, in that language or else in English."""
+        """Return the sentence with its placeholders, in that language or else in English."""
         found = self.languages.get(self.resolve_language(language), {}).get(key)
         return found if found is not None else self.languages.get(FALLBACK, {}).get(key)
 
     def resolve_language(self, language: str) -> str:
-        """The language whose sentences are used: `es` for `es-MX`; English for one we lack."""
+        """Return the language whose sentences are used: `es` for `es-MX`, English if unknown."""
         name = language.replace("_", "-").lower()
         if name in self.languages:
             return name
@@ -66,30 +66,32 @@ class Replies:
         return name if name in self.languages else FALLBACK
 
     def has_language(self, language: str) -> bool:
-        """Are there sentences in this language?"""
+        """Do we have sentences in this language?"""
         return language.replace("_", "-").lower().partition("-")[0] in self.languages
 
     def direction(self, language: str) -> str:
-        """`rtl` where the language is written from right to left."""
+        """Return `rtl` if the language is written from right to left."""
         return self.languages.get(self.resolve_language(language), {}).get("direction", "ltr")
 
     def override(self, more: Mapping[str, Mapping[str, str]]) -> "Replies":
-        """These with others laid over them, language by language."""
+        """Return these sentences, with the given ones replacing or extending them."""
         names = {*self.languages, *more}
-        return Replies({one: {**self.languages.get(one, {}), **more.get(one, {})} for one in names})
+        return Replies(
+            {name: {**self.languages.get(name, {}), **more.get(name, {})} for name in names}
+        )
 
     @classmethod
     def load(cls, folder: str | Path) -> "Replies":
-        """Those of a folder with files such as `en.json`, each an object of strings."""
+        """Load the files of a folder, such as `en.json`, each an object of strings."""
         files: Iterable[Path] = sorted(Path(folder).glob("*.json"))
         decode = msgspec.json.Decoder(dict[str, str]).decode
         return cls({path.stem: decode(path.read_bytes()) for path in files})
 
 
 def plural_form(language: str, count: int) -> str:
-    """Which plural form a number takes, by the rules of Unicode: `one`, `two`, `few`, `many`.
+    """Return which plural form a number takes, by the rules of Unicode.
 
-    Languages that are not Arabic have `one` and `other` here, which fits the sentences we have.
+    Languages other than Arabic have only `one` and `other` here, which fits our sentences.
     """
     if language.partition("-")[0] != "ar":
         return "one" if count == 1 else "other"
@@ -101,7 +103,7 @@ def plural_form(language: str, count: int) -> str:
 
 @cache
 def standard_replies() -> Replies:
-    """The sentences that come with bridle, read once."""
+    """Return the sentences that come with bridle."""
     return Replies.load(_FOLDER)
 
 
@@ -116,7 +118,7 @@ _SPANISH = re.compile(
 
 
 def detect_language(message: object, replies: Replies) -> str:
-    """The language whose sentences fit; English where nothing tells otherwise."""
+    """Return the language of a message, as far as letters and common words tell; else English."""
     text = message[:500] if isinstance(message, str) else ""
     if text.isascii() and not _SPANISH.search(text):
         return FALLBACK

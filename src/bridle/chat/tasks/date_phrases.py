@@ -174,18 +174,18 @@ class DatedWords:
 
     @property
     def due(self) -> str | None:
-        """All of it as one date to be understood; None where no date was said."""
+        """All dates as one phrase; None if there is none."""
         return " ".join(self.phrases) or None
 
 
 def split_dates(words: str) -> DatedWords:
-    """Take the dates out of what a person wrote of a task."""
+    """Split what a person wrote about a task into words and dates."""
     tokens = words.split()
     spans = _spans(tokens)
     if not spans:
         return DatedWords(words)
     taken = {place for start, end in spans for place in range(start, end)}
-    rest = " ".join(one for place, one in enumerate(tokens) if place not in taken)
+    rest = " ".join(token for place, token in enumerate(tokens) if place not in taken)
     phrases = tuple(" ".join(tokens[start:end]).strip(_PLAIN) for start, end in spans)
     return DatedWords(rest.strip(" ,;:-–—"), phrases)
 
@@ -196,13 +196,13 @@ def is_dated(words: str) -> bool:
 
 
 def looks_dated(title: str) -> bool:
-    """Does a title name a day that nobody took for its date?"""
+    """Does a title name a day that was not taken as its due date?"""
     known = _DAY_NAME.search(title) or _DOTTED.search(title) or _VAGUE.search(title)
     return bool(known or split_dates(title).phrases)
 
 
 def _spans(tokens: list[str]) -> list[tuple[int, int]]:
-    """Where the dates stand: from which token to which."""
+    """Return where the dates are: from which token to which."""
     spans: list[tuple[int, int]] = []
     places = _places(tokens)
     start = 0
@@ -217,7 +217,7 @@ def _spans(tokens: list[str]) -> list[tuple[int, int]]:
             continue
         first, last = _trim(tokens, start, end)
         if first < last and _is_date(tokens, first, last):
-            before = " ".join(_strip_punctuation(one) for one in tokens[:first])
+            before = " ".join(_strip_punctuation(token) for token in tokens[:first])
             after = " ".join(_strip_punctuation(one) for one in tokens[last:])
             if match := _SAID_BEFORE.search(before):
                 first -= len(match[0].split())
@@ -230,8 +230,8 @@ def _spans(tokens: list[str]) -> list[tuple[int, int]]:
 
 
 def _places(tokens: list[str]) -> set[int]:
-    """Where words stand that can belong to a date; "bank" and "mother" only in a holiday's name."""
-    bare = [_strip_punctuation(one) for one in tokens]
+    """Return where words are that can belong to a date; "bank" only in a holiday's name."""
+    bare = [_strip_punctuation(token) for token in tokens]
     holidays: set[int] = set()
     for match in _HOLIDAY_NAME.finditer(" ".join(bare)):
         first = match.string[: match.start()].count(" ")
@@ -244,7 +244,7 @@ def _places(tokens: list[str]) -> set[int]:
 
 
 def _trim(tokens: list[str], start: int, end: int) -> tuple[int, int]:
-    """Without words at the edges that say nothing of a date by themselves."""
+    """Leave out words at the edges that are not part of a date by themselves."""
     while start < end and _EDGE.fullmatch(_strip_punctuation(tokens[end - 1])):
         end -= 1
     if (
@@ -253,7 +253,7 @@ def _trim(tokens: list[str], start: int, end: int) -> tuple[int, int]:
         and _is_number(tokens[start])
     ):
         start += 1
-    start += _numbers_of_title([_strip_punctuation(one) for one in tokens[start:end]])
+    start += _numbers_of_title([_strip_punctuation(token) for token in tokens[start:end]])
     while start < end and _strip_punctuation(tokens[start]).lower() in (
         "and",
         "or",
@@ -277,7 +277,7 @@ def _trim(tokens: list[str], start: int, end: int) -> tuple[int, int]:
 
 
 def _numbers_of_title(words: list[str]) -> int:
-    """How many numbers stand before a date and cannot belong to it: "read 1984 tomorrow"."""
+    """Count numbers before a date that cannot belong to it, as in "read 1984 tomorrow"."""
     count = next((at for at, word in enumerate(words) if not word.isdigit()), len(words))
     if count == len(words) or not _BEGINS_DATE.fullmatch(words[count]):
         return 0
@@ -285,7 +285,7 @@ def _numbers_of_title(words: list[str]) -> int:
 
 
 def _is_date(tokens: list[str], start: int, end: int) -> bool:
-    text = " ".join(_strip_punctuation(one) for one in tokens[start:end])
+    text = " ".join(_strip_punctuation(token) for token in tokens[start:end])
     strong, led = _STRONG.search(text), _LED.search(text)
     at_end = end == len(tokens)
     if not (strong or led or _LAST.search(text)) or re.search(r"\b24/7\b", text):

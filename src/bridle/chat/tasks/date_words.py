@@ -115,38 +115,38 @@ _EXAMPLES = "Try something like 'tomorrow', 'next Friday 5pm', 'in 3 days' or '2
 
 
 class UnclearDate(AgentError):
-    """Words that are not a date, or could be more than one. `hint` says what to write instead."""
+    """The words are not a date, or could be several. `hint` says what to write instead."""
 
     def __init__(self, message: str, *, hint: str = _EXAMPLES) -> None:
         super().__init__("invalid", message, hint=hint)
 
     @property
     def sentence(self) -> str:
-        """What happened and what to do, for a person."""
+        """What is wrong and what to do, for a person."""
         return f"{self.message} {self.hint}".strip()
 
 
 class UnknownDate(UnclearDate):
-    """Words that are not known to be a date at all."""
+    """The words are not known as a date."""
 
 
 def unknown_date(text: str) -> UnclearDate:
-    """Nobody knows what day that is."""
+    """Return the error for words that are not known as a date."""
     return UnknownDate(f"I don't know which day '{one_line(text, 60)}' is.")
 
 
 def number(word: str) -> int:
-    """How many: in digits or in words."""
+    """Return a number that is written in digits or words."""
     return int(word) if word.isdecimal() else NUMBERS[word]
 
 
 def weekday(word: str) -> int:
-    """Monday is 0."""
+    """Return the number of a weekday; Monday is 0."""
     return next(at for at, name in enumerate(WEEKDAYS) if name[:3] == word[:3])
 
 
 def month(word: str) -> int:
-    """January is 1."""
+    """Return the number of a month; January is 1."""
     return next(at for at, name in enumerate(MONTHS, 1) if name[:3] == word[:3])
 
 
@@ -203,25 +203,25 @@ _LATER = re.compile(rf"({NUMBER}|half an?) ?(hours?|hrs?|minutes?|mins?) (?:from
 
 @dataclass(frozen=True, slots=True)
 class SpokenTime:
-    """A time that was said; `late` is the midnight that ends a day."""
+    """A time of day; `late` is the midnight that ends a day."""
 
     clock: time
     late: bool = False
 
     def next_day(self, now: datetime) -> date:
-        """The day of that time where none was said: today while it is ahead, else tomorrow."""
+        """Return the day of a time without a day: today if it is still ahead, else tomorrow."""
         today = now.date()
         if self.late or self.clock > now.time():
             return today
         return today + timedelta(days=1)
 
     def on(self, day: date) -> tuple[date, time]:
-        """The day and the time, by the calendar."""
+        """Return the calendar day and the time."""
         return (day + timedelta(days=1), time(0)) if self.late else (day, self.clock)
 
 
 def parse_duration(words: str, now: datetime) -> datetime | None:
-    """The moment that "in 2 hours" or "30 minutes from now" means, if it is that."""
+    """Return the moment that "in 2 hours" or "30 minutes from now" means, or None."""
     match = _AHEAD.fullmatch(words) or _LATER.fullmatch(words)
     if match is None:
         return None
@@ -237,7 +237,7 @@ def _minutes(count: str, unit: str) -> int:
 
 
 def split_time(words: str) -> tuple[SpokenTime | None, str]:
-    """The time in the words, and the words without it. Raise `Unclear`."""
+    """Return the time in the words, and the words without it. Raise `UnclearDate`."""
     if re.search(r"\bmidnight\b", words):
         return _midnight(words)
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}[t ]\d{2}:\d{2}.*", words):
@@ -266,7 +266,7 @@ def split_time(words: str) -> tuple[SpokenTime | None, str]:
 
 
 def split_day_and_time(words: str) -> tuple[str, str]:
-    """The words of the day and those of the time, whether or not either of them is clear."""
+    """Split words into those of the day and those of the time, even if they are unclear."""
     for pattern in (_SPOKEN, _CLOCK, _DAYTIME, _HOUR):
         if match := pattern.search(words):
             rest = _without(words, match)
@@ -279,7 +279,7 @@ def split_day_and_time(words: str) -> tuple[str, str]:
 
 
 def _tonight_is_today(rest: str) -> str:
-    """Tonight, and this evening, are today."""
+    """Replace "tonight" and "this" (evening) by "today"."""
     rest = re.sub(r"\btonight\b|\bthis$", "today", rest.strip())
     rest = re.sub(r"\bin$", "", rest)
     return " ".join(rest.split())
@@ -357,7 +357,7 @@ def _bare_hour(match: re.Match[str], half: str) -> time:
 
 
 def _is_late(hour: int, half: str, marked: str, said: str, shown: str) -> bool:
-    """Is an hour of a 12-hour clock in the second half of the day? Raise `Unclear`."""
+    """Is an hour of a 12-hour clock in the second half of the day? Raise `UnclearDate`."""
     if marked:
         return marked.startswith("p")
     if half and hour in _HALVES[half][1]:

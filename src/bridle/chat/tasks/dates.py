@@ -50,7 +50,7 @@ _ORDINAL_DAY = re.compile(
 
 
 def parse_written_day(words: str, today: date) -> date | None:
-    """The day that is written there, or nothing. Raise `Unclear`."""
+    """Return the day that is written, or None. Raise `UnclearDate`."""
     if found := _ISO_DAY.fullmatch(words):
         return _check_date(int(found[1]), int(found[2]), int(found[3]))
     if found := _DAY_MONTH.fullmatch(words) or _MONTH_DAY.fullmatch(words):
@@ -81,7 +81,7 @@ def _day_with_slashes(found: re.Match[str], today: date) -> date:
 
 
 def _day_in_year(year: str | None, at: int, day: int, today: date) -> date:
-    """In the year that is said, or the next such day."""
+    """Return the day in that year, or the next such day."""
     if year:
         return _check_date(int(year), at, day)
     if not 1 <= at <= 12:
@@ -91,7 +91,7 @@ def _day_in_year(year: str | None, at: int, day: int, today: date) -> date:
 
 
 def _ordinal(day: int, following: bool, today: date) -> date:
-    """The next 15th; where a month is too short for it, that of the month after."""
+    """Return the next such day of a month, skipping months that are too short."""
     if not 1 <= day <= 31:
         raise _no_day()
     whole = today.year * 12 + today.month - 1 + (1 if following or day < today.day else 0)
@@ -117,7 +117,7 @@ def _no_day(year: int = 0, at: int = 0, day: int = 0) -> UnclearDate:
 
 
 def _check_weekday(day: date, name: str | None) -> date:
-    """Where a weekday stands beside it, the two have to agree."""
+    """Raise `UnclearDate` if the weekday beside a date is wrong."""
     if name and weekday(name) != day.weekday():
         known = WEEKDAYS[weekday(name)].title()
         raise UnclearDate(
@@ -147,7 +147,7 @@ Read = Callable[[re.Match[str], date], date]
 
 
 def parse_day(words: str, today: date) -> date | None:
-    """The day, or nothing where the words mean none. Raise `Unclear` where they mean several."""
+    """Return the day that the words mean, or None. Raise `UnclearDate` if it could be several."""
     for pattern, read in _TABLE:
         if found := pattern.fullmatch(words):
             return read(found, today)
@@ -155,7 +155,7 @@ def parse_day(words: str, today: date) -> date | None:
 
 
 def add_months(day: date, count: int) -> date:
-    """The same day so many months later; the last one where that month is shorter."""
+    """Return the same day some months later; the last day if that month is shorter."""
     whole = day.year * 12 + day.month - 1 + count
     year, month = whole // 12, whole % 12 + 1
     if not 1 <= year <= 9999:
@@ -164,7 +164,7 @@ def add_months(day: date, count: int) -> date:
 
 
 def shift_day(day: date, count: int, unit: str) -> date:
-    """So many days, weeks, months or years later."""
+    """Return the day some days, weeks, months or years later."""
     if unit.startswith(("weekday", "working", "business")):
         return _working(day, count)
     if unit.startswith("day"):
@@ -245,7 +245,7 @@ def _ahead_only(day: date, today: date) -> date:
 
 
 def _month_of(found: re.Match[str], at: int, today: date) -> date:
-    """The first day of a month, in three groups: "this" or "next", or its name, and its year."""
+    """Return the first day of a month, from three groups: "this" or "next", its name, its year."""
     which, name, year = found[at], found[at + 1], found[at + 2]
     if not name:
         return add_months(today.replace(day=1), which == "next")
@@ -412,18 +412,18 @@ _HALF = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A day in the user's zone; `moment`, in UTC, where a time was said, too."""
+    """A day in the user's time zone; with a `moment` in UTC if it has a time."""
 
     day: date
     moment: datetime | None = None
 
     def to_wire(self) -> str:
-        """ISO 8601: a day, or a moment in UTC."""
+        """Return a day or a moment in UTC, in ISO 8601."""
         return self.day.isoformat() if self.moment is None else self.moment.isoformat()
 
 
 def parse_date(text: str, now: datetime) -> When:
-    """What the words mean, said at `now`. Raise `Unclear`."""
+    """Parse a date that was written at `now`. Raise `UnclearDate`."""
     if now.tzinfo is None:
         raise ValueError("dates are understood in a zone")
     words = _normalize(text)
@@ -436,7 +436,7 @@ def parse_date(text: str, now: datetime) -> When:
 
 
 def move_date(due: str, count: int, unit: str) -> str:
-    """A date as results say it, so many days or hours later, as words. Raise `Unclear`."""
+    """Move a date of a result by some days or hours, and return it. Raise `UnclearDate`."""
     moment, has_time = datetime.fromisoformat(due), len(due) > 10
     try:
         if unit.startswith(("hour", "minute")):
@@ -451,7 +451,7 @@ def move_date(due: str, count: int, unit: str) -> str:
 
 
 def complete_date(earlier: str, answer: str) -> str:
-    """The date with what an answer says of it: what the answer leaves out, the earlier words say.
+    """Complete an earlier, unclear date with an answer.
 
     "friday at 5" and "5pm" is "friday 5pm"; "3/4 at noon" and "3 April" is "3 April noon".
     """
@@ -470,7 +470,7 @@ def complete_date(earlier: str, answer: str) -> str:
 def keep_day(text: str, due: str | None, now: datetime) -> str:
     """Add the day that a task is due to words that name only a time, such as "7pm".
 
-    `due` is as results say it. Only a day after today is added: otherwise "7pm" means the next 7pm.
+    `due` is as in results. Only a day after today is added: otherwise "7pm" means the next 7pm.
     """
     if due is None or date.fromisoformat(due[:10]) <= now.date():
         return text
@@ -482,7 +482,7 @@ def keep_day(text: str, due: str | None, now: datetime) -> str:
 
 
 def is_day_half(text: str) -> bool:
-    """Do the words only say in which half of the day a time is: "pm", "in the evening"?"""
+    """Do the words only name a half of the day, such as "pm" or "in the evening"?"""
     return _HALF.fullmatch(text.strip(" .!?")) is not None
 
 
@@ -519,11 +519,13 @@ def _without_filling(words: str) -> str:
 
 
 def _normalize(text: str) -> str:
-    """Lower case, digits of any script as 0–9, no punctuation that says nothing."""
+    """Return lower case with ASCII digits and without punctuation."""
     if len(text) > LONGEST:
         raise UnclearDate("That is too long for a date.")
     shown = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    digits = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in shown)
+    digits = "".join(
+        str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in shown
+    )
     words = " ".join(re.sub(r"[,;!?\"“”()]|\.(?=\s|$)", " ", digits).split())
     for pattern, right in _SPELLINGS:
         words = pattern.sub(right, words)
@@ -534,13 +536,13 @@ def _normalize(text: str) -> str:
 
 
 def _with_ordinal_ending(place: int) -> str:
-    """1st, 2nd, 3rd, 4th."""
+    """Return 1st, 2nd, 3rd, 4th."""
     ending = "th" if 10 < place < 20 else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
     return f"{place}{ending}"
 
 
 def _parse_exact(found: re.Match[str], now: datetime) -> When:
-    """A moment with its offset: nothing to guess."""
+    """Parse a moment with a UTC offset."""
     offset = "+00:00" if found[3] in ("z", "utc") else found[3]
     clock = found[2] if found[2].index(":") == 2 else f"0{found[2]}"
     try:
@@ -552,7 +554,7 @@ def _parse_exact(found: re.Match[str], now: datetime) -> When:
 
 
 def _to_moment(day: date, clock: time, now: datetime) -> datetime:
-    """That time on that day in the zone of `now`; the clocks may leave it out, or show it twice."""
+    """Return a time of a day. Raise `UnclearDate` if the clocks skip it or show it twice."""
     first = datetime.combine(day, clock, now.tzinfo)
     second = first.replace(fold=1)
     if first.utcoffset() == second.utcoffset():

@@ -26,9 +26,10 @@ NO_DUE = frozenset({"none", "no", "never", "no date", "nothing", "clear", "remov
 
 
 def clean_text(text: str, *, keep: str = "") -> str:
-    """Without control characters and what nobody sees; `keep` are those that belong there."""
+    """Remove control and invisible characters, except those in `keep`."""
     kept = "".join(
-        one if _is_kept(one, keep) else " " if one in "\n\r\t\v\f" else "" for one in text
+        character if _is_kept(character, keep) else " " if character in "\n\r\t\v\f" else ""
+        for character in text
     )
     kept = unicodedata.normalize("NFC", kept)
     return kept if neutral(kept, keep=keep) == kept else _MARKS.sub("", kept)
@@ -39,7 +40,7 @@ def _is_kept(one: str, keep: str) -> bool:
 
 
 def parse_title(text: str) -> str:
-    """A title. Raise `ToolFailed`."""
+    """Return a valid title. Raise `ToolFailed`."""
     found = " ".join(clean_text(text).split())
     if not found:
         raise ToolFailed("invalid_input", "A task needs a title.", field="title")
@@ -47,21 +48,21 @@ def parse_title(text: str) -> str:
 
 
 def parse_notes(text: str) -> str:
-    """Notes, which may have lines. Raise `ToolFailed`."""
+    """Return valid notes, which may have several lines. Raise `ToolFailed`."""
     return _check_length(clean_text(text.replace("\r\n", "\n"), keep="\n").strip(), NOTES, "notes")
 
 
 def parse_tags(tags: list[str]) -> list[str]:
-    """Tags: each once, small letters, no #. Raise `ToolFailed`."""
-    found = [" ".join(clean_text(one).split()).lstrip("#").strip().casefold() for one in tags]
-    kept = list(dict.fromkeys(one for one in found if one))
+    """Return the tags, each once, in lower case, without #. Raise `ToolFailed`."""
+    found = [" ".join(clean_text(tag).split()).lstrip("#").strip().casefold() for tag in tags]
+    kept = list(dict.fromkeys(tag for tag in found if tag))
     if len(kept) > TAGS:
         raise ToolFailed("invalid_input", f"A task has at most {TAGS} tags.", field="tags")
-    return [_check_length(one, TAG, "tags") for one in kept]
+    return [_check_length(tag, TAG, "tags") for tag in kept]
 
 
 def parse_priority(text: str) -> str:
-    """One of the three. Raise `ToolFailed`."""
+    """Return one of the three priorities. Raise `ToolFailed`."""
     found = _SYNONYMS.get(" ".join(text.casefold().split()).removesuffix(" priority"))
     if found is None:
         said = f"'{one_line(text, 40)}' is no priority: it is Low, Medium or High."
@@ -70,7 +71,7 @@ def parse_priority(text: str) -> str:
 
 
 def parse_due(text: str, now: datetime) -> When | None:
-    """When it is due, in the zone of `now`; nothing where the words take it away."""
+    """Parse a due date in the time zone of `now`. Return None if the words remove it."""
     if " ".join(text.casefold().split()) in NO_DUE:
         return None
     try:
@@ -84,10 +85,10 @@ _BY = re.compile(r"(?:due )?(?:(?P<until>by|until|till|up to)|(?P<before>before)
 
 
 def parse_days(text: str, now: datetime) -> tuple[date | None, date]:
-    """From which day to which some words mean, such as "friday", "next week" or "by 24 December".
+    """Parse a span of days, such as "friday", "next week" or "by 24 December".
 
-    Weeks end on Sunday, and of this week and month it is what is left of them. Without a first day
-    it is everything up to the last. Raise `ToolFailed`.
+    Weeks end on Sunday. Of this week and this month it is the rest. Without a first day it is
+    everything up to the last. Raise `ToolFailed`.
     """
     words, today = " ".join(text.casefold().split()), now.date()
     sunday = today + timedelta(days=6 - today.weekday())
@@ -115,18 +116,18 @@ def parse_days(text: str, now: datetime) -> tuple[date | None, date]:
 
 
 def set_due(task: Task, when: When | None) -> None:
-    """A day is kept as its midnight in UTC, so that it stays that day wherever its user goes."""
+    """Set the due date. A day is stored as its midnight in UTC, so it is the same in any zone."""
     task.due_has_time = when is not None and when.moment is not None
     task.due_at = None if when is None else when.moment or midnight(when)
 
 
 def midnight(when: When) -> datetime:
-    """How a day without a time is kept."""
+    """Return the moment by which a day without a time is stored."""
     return datetime.combine(when.day, time(0), UTC)
 
 
 def to_wire(task: Task, zone: tzinfo) -> dict[str, Any]:
-    """A task as a result says it; its times in the user's zone."""
+    """Return a task as it appears in results, with times in the user's time zone."""
     return {
         "id": task.id,
         "title": task.title,

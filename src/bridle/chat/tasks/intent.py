@@ -34,9 +34,9 @@ ACTIONS: frozenset[IntentKind] = frozenset({"complete", "reopen", "delete", "upd
 
 @dataclass(frozen=True)
 class TaskFields:
-    """What a task is given, or a list is narrowed to; None: nothing was said of it.
+    """The fields of a task that a message names; None: it does not name them.
 
-    `later` is by how much its date moves, such as 1 and "week": back in time if it is negative.
+    `later` is by how much the due date moves, such as 1 and "week"; negative: earlier.
     """
 
     title: str | None = None
@@ -48,7 +48,7 @@ class TaskFields:
 
     @property
     def arguments(self) -> dict[str, object]:
-        """Those of which something was said, as a call has them."""
+        """The fields that are named, as arguments of a call."""
         found: dict[str, object] = {
             name: getattr(self, name)
             for name in ("title", "notes", "priority", "due")
@@ -63,7 +63,7 @@ class TaskFields:
 
 @dataclass(frozen=True)
 class TaskFilter:
-    """Which tasks of the list are meant, if it is not one; `due` is as `list_tasks` takes it."""
+    """Which tasks are meant, if not a single one; `due` is as `list_tasks` takes it."""
 
     status: Literal["all", "open", "done"] = "all"
     due: str = "any"
@@ -72,7 +72,7 @@ class TaskFilter:
 
     @property
     def arguments(self) -> dict[str, object]:
-        """As a call has it."""
+        """The filter as arguments of a call."""
         found: dict[str, object] = {}
         if self.status != "all":
             found["status"] = self.status
@@ -87,10 +87,10 @@ class TaskFilter:
 
 @dataclass(frozen=True)
 class Intent:
-    """What is asked for: of which task, or of which ones (`every`), and with what.
+    """What a message asks for: the kind, the task or tasks (`every`), and the fields.
 
-    `number` is a place in what was shown before, from 1; -1 is the last. `more` is what
-    further tasks to add are given.
+    `number` is a place in the list that was shown, from 1; -1 is the last. `more` are the fields of
+    further tasks to add.
     """
 
     kind: IntentKind = "unknown"
@@ -102,7 +102,7 @@ class Intent:
 
     @property
     def is_action(self) -> bool:
-        """Does it change a task that is there?"""
+        """Does it change an existing task?"""
         return self.kind in ACTIONS
 
 
@@ -127,7 +127,7 @@ _MARKED = re.compile(
 
 
 def parse_fields(words: str) -> tuple[str, TaskFields]:
-    """The words without what was said beside the title, and that."""
+    """Split words into a title and the other fields."""
     words, notes = _take_match(_NOTES, words)
     tags: list[str] = []
     if match := _TAGGED_WITH.search(words):
@@ -145,7 +145,7 @@ def parse_fields(words: str) -> tuple[str, TaskFields]:
 
 
 def parse_due_words(words: str) -> tuple[str, str | None]:
-    """The words without the dates in them, and the dates as they were said."""
+    """Split words into those without dates, and the dates as they were written."""
     if match := _MARKED.search(words):
         dated = split_dates(words[: match.start()])
         return dated.rest, " ".join([*dated.phrases, match[1].strip(" .,;!?")])
@@ -197,7 +197,7 @@ _FILTER_WORDS = re.compile(
 
 
 def parse_filter(text: str) -> TaskFilter:
-    """What a request for a list is narrowed to."""
+    """Return the filter in a request for a list."""
     important = _IMPORTANT.search(text)
     status = "open" if _IS_OPEN.search(text) else "done" if _IS_DONE.search(text) else "all"
     level = _FILTER_LEVEL.search(text)
@@ -211,7 +211,7 @@ def parse_filter(text: str) -> TaskFilter:
 
 
 def parse_filter_of_many(what: str, kind: IntentKind) -> TaskFilter | None:
-    """The tasks that a request for many is about; None where it is about one."""
+    """Return the filter in a request about many tasks; None if it is about one."""
     words = what.strip(" .!?")
     if not _EVERY.search(words) or _names_more(words):
         return None
@@ -223,9 +223,9 @@ def parse_filter_of_many(what: str, kind: IntentKind) -> TaskFilter | None:
 
 
 def _names_more(words: str) -> bool:
-    """«all tasks about milk», «everything but the bike»: then it is not all of them."""
+    """Does it name more, as in "all tasks about milk" or "everything but the bike"?"""
     rest = _TAG.sub("", words).casefold()
-    return any(not _FILTER_WORDS.fullmatch(one) for one in re.findall(r"[\w'-]+", rest))
+    return any(not _FILTER_WORDS.fullmatch(word) for word in re.findall(r"[\w'-]+", rest))
 
 
 def _level_name(level: str) -> str:
@@ -233,7 +233,7 @@ def _level_name(level: str) -> str:
 
 
 def _filter_due(text: str, done: bool) -> str:
-    """When the tasks are due, as `list_tasks` takes it: a word of its own, or a day as said."""
+    """Return when the tasks are due, as `list_tasks` takes it."""
     lower = text.lower()
     if "overdue" in lower or re.search(r"\b(?:late|past due)\b", lower):
         return "overdue"
@@ -290,7 +290,7 @@ _SPLIT = re.compile(r"\s*(?:,|;|\n)\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
 
 
 def parse_adding(text: str) -> Intent | None:
-    """The task to add; None where none is asked for. An empty title is for the tool to refuse."""
+    """Return a request to add a task; None if it is not one. The title may be empty."""
     if match := _REMIND.match(text):
         return _reminder(match)
     if match := _THROWN.match(text):
@@ -310,7 +310,7 @@ def parse_adding(text: str) -> Intent | None:
 
 
 def parse_bare_task(text: str) -> Intent | None:
-    """A task that is said without "add": "book a table on Friday at noon"."""
+    """Return a task that is written without "add": "book a table on Friday at noon"."""
     text = " ".join(text[:_LONGEST_MESSAGE].split())
     return _new_task(text) if _BARE.match(text) and "?" not in text else None
 
@@ -329,7 +329,7 @@ def _reminder(match: re.Match[str]) -> Intent:
 
 
 def _is_something_else(match: re.Match[str]) -> bool:
-    """«make it high priority», «put X off», «add a tag to X»: a change of a task that is there."""
+    """Is it a change, as in "make it high priority", "put X off" or "add a tag to X"?"""
     rest = match["rest"].lower()
     verb = match[0].split()[0].lower().rstrip(":")
     if verb in ("make", "set", "put", "schedule", "record", "note") and not match["noun"]:
@@ -348,7 +348,7 @@ def _new_task(rest: str) -> Intent:
 
 
 def _unquote_title(title: str) -> str:
-    """Without the punctuation around it, and without quotes around the whole of it."""
+    """Remove punctuation around a title, and quotes around the whole of it."""
     title = title.strip(" .!?,;:")
     for left, right in _PAIRS:
         if len(title) > 1 and title[0] == left and title[-1] == right and left not in title[1:-1]:
@@ -358,10 +358,10 @@ def _unquote_title(title: str) -> str:
 
 
 def _several_tasks(rest: str) -> Intent:
-    intents = [_new_task(one) for one in _SPLIT.split(rest) if one.strip(" .!'\"")][:10]
+    intents = [_new_task(piece) for piece in _SPLIT.split(rest) if piece.strip(" .!'\"")][:10]
     if not intents:
         return Intent("add", "", TaskFields(title=""))
-    return replace(intents[0], more=tuple(one.fields for one in intents[1:]))
+    return replace(intents[0], more=tuple(intent.fields for intent in intents[1:]))
 
 
 Change = tuple[str, TaskFields]
@@ -413,8 +413,8 @@ def _remove_due(match: re.Match[str]) -> Change:
 
 
 def _change_tags(match: re.Match[str]) -> Change:
-    tags = [one.strip(" #'\"").lower() for one in re.split(r"\s*,\s*|\s+and\s+", match["value"])]
-    return match["what"], TaskFields(tags=tuple(one for one in tags if one))
+    tags = [word.strip(" #'\"").lower() for word in re.split(r"\s*,\s*|\s+and\s+", match["value"])]
+    return match["what"], TaskFields(tags=tuple(tag for tag in tags if tag))
 
 
 def _change_notes(match: re.Match[str]) -> Change:
@@ -422,7 +422,7 @@ def _change_notes(match: re.Match[str]) -> Change:
 
 
 def _change_to(match: re.Match[str]) -> Change | None:
-    """«change X to Y»: a date or a priority where Y is one, else a title."""
+    """Read "change X to Y": Y is a date, a priority, or else a title."""
     what, value = match["what"], match["value"].strip(" .!")
     if level := re.fullmatch(r"(high|low|medium|urgent)(?: priority)?", value, re.IGNORECASE):
         return what, TaskFields(priority={"urgent": "high"}.get(level[1].lower(), level[1].lower()))
@@ -433,7 +433,7 @@ def _change_to(match: re.Match[str]) -> Change | None:
 
 
 def _open_change(match: re.Match[str]) -> Change | None:
-    """«update X with high priority due friday», or nothing said yet of what to change."""
+    """Read "update X with high priority due friday", or an update without any change."""
     what, fields = parse_fields(match["what"])
     return re.sub(r"\s+(?:with|to have|to be|so)$", "", what), replace(fields, title=None)
 
@@ -502,7 +502,7 @@ _PATTERNS: tuple[tuple[str, Callable[[re.Match[str]], Change | None]], ...] = (
 
 
 def parse_changing(text: str) -> Change | None:
-    """Which task, and what it is to have; None where no change is asked for."""
+    """Return which task to change and its new fields; None if no change is asked for."""
     words = text.rstrip(" .!?")
     for pattern, make in _PATTERNS:
         if match := re.fullmatch(pattern, words, re.IGNORECASE):
@@ -646,7 +646,7 @@ _TALK: tuple[tuple[IntentKind, str], ...] = (
 
 @lru_cache(maxsize=512)
 def parse_intent(message: str) -> Intent:
-    """What the message asks for."""
+    """Return what an English message asks for."""
     whole = " ".join(message[:_LONGEST_MESSAGE].split())
     for kind, pattern in _TALK:
         if re.search(pattern, whole, re.IGNORECASE):
@@ -664,12 +664,12 @@ def parse_intent(message: str) -> Intent:
 
 
 def _is_foreign(text: str) -> bool:
-    """Does it ask for the tasks of somebody else?"""
+    """Does it ask for the tasks of another user?"""
     return _FOREIGN.search(text) is not None and _THEIRS.search(text) is not None
 
 
 def parse_place(text: str) -> int:
-    """The place that is named, from 1; -1: the last; 0: none."""
+    """Return the place in a list that is named, from 1; -1: the last; 0: none."""
     match = _PLACE.match(text.strip(" .!?"))
     if match is None:
         return 0
@@ -677,7 +677,7 @@ def parse_place(text: str) -> int:
 
 
 def parse_subject(text: str) -> str:
-    """The words that name a task, without what people put around them."""
+    """Return the words that name a task, without articles and the like."""
     words = text.strip(" .!?,;:")
     if quoted := _QUOTED_SUBJECT.fullmatch(words):
         return quoted[1].strip()

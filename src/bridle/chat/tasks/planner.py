@@ -17,8 +17,27 @@ from bridle.chat.rule_responder import Responder, read_messages
 from bridle.chat.tasks.date_phrases import is_dated
 from bridle.chat.tasks.date_words import UnclearDate
 from bridle.chat.tasks.dates import complete_date, is_day_half, move_date
-from bridle.chat.tasks.intent import Intent, TaskFilter, parse_bare_task, parse_intent, parse_place
-from bridle.chat.tasks.replies import fallback_text, reply_text, task_replies
+from bridle.chat.tasks.intent import (
+    Intent,
+    IntentKind,
+    TaskFilter,
+    parse_bare_task,
+    parse_intent,
+    parse_place,
+)
+from bridle.chat.tasks.replies import (
+    failure_text,
+    format_list,
+    format_options,
+    is_narrowed,
+    last_read,
+    list_text,
+    looks_like_a_list,
+    query_words,
+    result_text,
+    task_replies,
+    task_title,
+)
 from bridle.chat.tasks.task_matching import Task, choose_by_date, choose_tasks, tasks_in
 from bridle.chat.values import ToolCallRecord
 from bridle.messages import Message, Part, Text, ToolCall
@@ -43,7 +62,7 @@ _DUE = re.compile(r" \([^()]*\)$")
 
 
 def last_question(before: PastMessages) -> tuple[Intent, str] | None:
-    """What the user wanted when we asked which task, and the words that fit several."""
+    """Return what the user wanted when we asked which task, and the ambiguous words."""
     if len(before) < 2 or before[-1][0] != "assistant":
         return None
     match = _find_sentence("ambiguous", before[-1][1])
@@ -55,9 +74,9 @@ def last_question(before: PastMessages) -> tuple[Intent, str] | None:
 
 
 def date_answer(message: str, before: PastMessages) -> Intent | None:
-    """What the user wanted when we asked for the date, with the date that this message makes clear.
+    """Return what the user wanted when we asked for a date, with the date from this message.
 
-    Tasks that were added all the same are left out of it.
+    Tasks that have been added since are left out.
     """
     answer = message.strip(" .!?")
     if not (is_dated(answer) or is_day_half(answer) or re.fullmatch(r"\d{1,2}", answer)):
@@ -90,17 +109,17 @@ def date_answer(message: str, before: PastMessages) -> Intent | None:
 
 
 def _asks_when(reply: str) -> bool:
-    """Is that our question for the date, in any language?"""
+    """Does the reply ask for a date, in any language?"""
     replies = task_replies()
     asked = (
         replies.say(name, "invalid", missing=replies.say(name, "missing_date"))
         for name in replies.languages
     )
-    return any(one in reply for one in asked)
+    return any(sentence in reply for sentence in asked)
 
 
 def last_list(before: PastMessages, tasks: Sequence[Task]) -> dict[int, Task]:
-    """The tasks of the newest list that we showed, by their numbers in it."""
+    """Return the tasks of the newest list that we showed, by their numbers in it."""
     for role, words in reversed(before):
         if role == "assistant" and (lines := _LINE.findall(words)):
             return _match_lines(lines, list(tasks))
@@ -108,7 +127,7 @@ def last_list(before: PastMessages, tasks: Sequence[Task]) -> dict[int, Task]:
 
 
 def next_page(message: str, before: PastMessages) -> tuple[Intent, int] | None:
-    """Which list "more" goes on with, and how many of it were shown."""
+    """Return the list that "more" continues, and how many tasks of it were shown."""
     if not _MORE_OF_LIST.fullmatch(message.strip(" .!?")):
         return None
     shown = 0
@@ -124,7 +143,7 @@ def next_page(message: str, before: PastMessages) -> tuple[Intent, int] | None:
 
 
 def last_title(before: PastMessages) -> str:
-    """The title that we named last."""
+    """Return the title that we named last."""
     for role, words in reversed(before):
         if role != "assistant":
             continue
@@ -136,7 +155,7 @@ def last_title(before: PastMessages) -> str:
 
 
 def _new_title(words: str) -> str:
-    """The new title in what we said of a change; a quote and a full stop can be part of it."""
+    """Return the new title in our sentence about a change."""
     ends = r"(?=[.,،]|$|\s(?:and|y)\s|\s?و)"
     for pattern in _patterns("change_title"):
         if match := re.search(pattern.pattern + ends, words, re.DOTALL):
@@ -144,15 +163,19 @@ def _new_title(words: str) -> str:
     return ""
 
 
-def undoable_title(before: PastMessages) -> str:
-    """The title of what «undo that» means: a task that was completed just now, and nothing else."""
-    said = next((words for role, words in reversed(before) if role == "assistant"), "")
-    match = _find_sentence("task_completed", said)
-    return match["title"] if match else ""
+def undo_intent(message: str, before: PastMessages) -> Intent | None:
+    """Return what undoes the last change, if the message asks for that and it is possible."""
+    if not _UNDO.fullmatch(message.strip(" .!?")):
+        return None
+    reply = next((words for role, words in reversed(before) if role == "assistant"), "")
+    for key, kind in _OPPOSITES:
+        if match := _find_sentence(key, reply):
+            return Intent(kind, match["title"])
+    return None
 
 
 def _match_lines(lines: Sequence[tuple[str, str, str]], tasks: list[Task]) -> dict[int, Task]:
-    """Each line's task; of several with one title, each once."""
+    """Return each line's task; several tasks of the same title are used once each."""
     found: dict[int, Task] = {}
     for number, _, words in lines:
         for task in tasks:
@@ -165,14 +188,14 @@ def _match_lines(lines: Sequence[tuple[str, str, str]], tasks: list[Task]) -> di
 
 
 def _find_sentence(key: str, words: str) -> re.Match[str] | None:
-    """Where a text holds that sentence of ours, in whichever language we said it."""
+    """Find one of our sentences in a text, in any language."""
     found = (pattern.search(words) for pattern in _patterns(key))
     return next((match for match in found if match), None)
 
 
 @cache
 def _patterns(key: str) -> tuple[re.Pattern[str], ...]:
-    """A sentence in every language, as something to be found again; English first."""
+    """Return patterns for a sentence in every language, English first."""
     replies = task_replies()
     names = sorted(replies.languages, key=lambda name: name != FALLBACK)
     return tuple(map(_pattern, dict.fromkeys(replies.find(name, key) or "" for name in names)))
@@ -198,7 +221,16 @@ _MANY = {
     "update": "bulk_update",
 }
 _TOGETHER = 8  # tasks that one message names by their titles
-_UNDO = re.compile(r"\W*(?:please |now )?undo\b", re.IGNORECASE)
+_UNDO = re.compile(
+    r"(?:please |now |can you |could you )*(?:(?:undo|revert)(?: (?:that|it|this|the last \w+))?"
+    r"|take (?:that|it) back|put (?:that|it) back)(?: please)?",
+    re.IGNORECASE,
+)
+_OPPOSITES: tuple[tuple[str, IntentKind], ...] = (
+    ("task_completed", "reopen"),
+    ("task_reopened", "complete"),
+    ("task_created", "delete"),
+)
 _EACH = re.compile(
     r"(?:(both)|all(?: (?:two|three|four|five|six))?)(?: of (?:them|those))?"
     r"|every one|each(?: one)?",
@@ -209,7 +241,7 @@ _IT = ("it", "that", "this", "that one", "this one", "them")
 
 @dataclass(frozen=True)
 class PlannedCall:
-    """A tool to ask for."""
+    """A tool call to ask for."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -217,7 +249,7 @@ class PlannedCall:
 
 @dataclass(frozen=True)
 class PlanContext:
-    """What the responder has before it."""
+    """What the responder knows: the message, this turn's calls, and earlier messages."""
 
     message: str
     records: tuple[ToolCallRecord, ...] = ()
@@ -225,7 +257,7 @@ class PlanContext:
 
     @property
     def titles(self) -> dict[str, str]:
-        """The titles that came up, by id."""
+        """The titles of the tasks in results, by id."""
         return {
             str(task.get("id")): str(task.get("title", ""))
             for record in self.records
@@ -233,12 +265,12 @@ class PlanContext:
         }
 
     def read(self) -> ToolCallRecord | None:
-        """The newest list that was asked for in this turn."""
-        found = [one for one in self.records if one.tool_name == "list_tasks"]
+        """Return the newest list of this turn."""
+        found = [record for record in self.records if record.tool_name == "list_tasks"]
         return found[-1] if found else None
 
     def say(self, key: str, **words: object) -> str:
-        """A fixed sentence, in English; in another language it is said by whoever guards it."""
+        """Return a fixed sentence in English; the runner translates it."""
         return ReplyContext(self.message, self.records, task_replies()).say(key, **words)
 
 
@@ -248,11 +280,17 @@ Plan = (
 
 
 def plan(turn: PlanContext) -> Plan:
-    """The next step."""
-    intent = date_answer(turn.message, turn.before) or parse_intent(turn.message)
+    """Return the next calls, or the reply; empty: the reply that the calls determine."""
+    intent = (
+        undo_intent(turn.message, turn.before)
+        or date_answer(turn.message, turn.before)
+        or parse_intent(turn.message)
+    )
     if intent.kind == "unknown" and last_question(turn.before) is None:
         intent = parse_bare_task(turn.message) or intent
-    acted = [one for one in turn.records if one.tool_name not in ("list_tasks", "search_tasks")]
+    acted = [
+        record for record in turn.records if record.tool_name not in ("list_tasks", "search_tasks")
+    ]
     if acted or (turn.records and not turn.records[-1].ok):
         return ""
     if intent.kind == "add":
@@ -302,7 +340,7 @@ def _search(intent: Intent, turn: PlanContext) -> Plan:
 
 
 def _many(intent: Intent, turn: PlanContext) -> Plan:
-    """All that are meant, by their ids, in one call; whoever holds the tools asks the person."""
+    """Change all matching tasks in one call; the person is asked to confirm it."""
     read = turn.read()
     if read is None:
         return [_list_call(intent.every or TaskFilter(), _ALL)]
@@ -316,7 +354,7 @@ def _many(intent: Intent, turn: PlanContext) -> Plan:
 
 
 def _one(intent: Intent, turn: PlanContext) -> Plan:
-    """One task: looked up by its title, or by its place in what was shown before."""
+    """Change one task, found by its title or by its place in what was shown."""
     meant = _resolve_intent(intent, turn)
     if meant is None:
         return turn.say("not_understood") if intent.kind in ("pick", "unknown") else ""
@@ -346,7 +384,7 @@ def _one(intent: Intent, turn: PlanContext) -> Plan:
 
 
 def _moved_due(task: Task, later: tuple[int, str]) -> str:
-    """The task's new date; empty if it has none that could be moved so."""
+    """Return the task's new date; empty if it cannot be moved that way."""
     try:
         return move_date(str(task["due"]), *later) if task.get("due") else ""
     except UnclearDate:
@@ -354,19 +392,19 @@ def _moved_due(task: Task, later: tuple[int, str]) -> str:
 
 
 def _each(turn: PlanContext, tasks: Sequence[Task]) -> list[Any]:
-    """The ids of all that were shown, where the answer to "Which one?" is "both" or "all"."""
+    """Return the ids of all tasks shown, if the answer to "Which one?" is "both" or "all"."""
     asked = last_question(turn.before)
     match = _EACH.fullmatch(turn.message.strip(" .!?"))
     if asked is None or match is None:
         return []
     shown = choose_tasks(asked[0].kind, asked[1], tasks)
     fits = len(shown) == 2 if match[1] else len(shown) <= _TOGETHER
-    return [one.get("id") for one in shown] if fits else []
+    return [task.get("id") for task in shown] if fits else []
 
 
 def _several(meant: Intent, turn: PlanContext, tasks: Sequence[Task]) -> Sequence[PlannedCall]:
-    """«milk and eggs», «1 and 3»: each of them has to be one task; where one is not, none is."""
-    words = [one for one in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", meant.subject) if one]
+    """Handle "milk and eggs" and "1 and 3", if each of them means exactly one task."""
+    words = [word for word in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", meant.subject) if word]
     if not 1 < len(words) <= _TOGETHER or meant.kind == "update":
         return ()
     each = [
@@ -375,14 +413,14 @@ def _several(meant: Intent, turn: PlanContext, tasks: Sequence[Task]) -> Sequenc
     ]
     ids = dict.fromkeys(found[0].get("id") for found in each if len(found) == 1)
     return (
-        [PlannedCall(_ONE[meant.kind], {"task_id": one}) for one in ids]
+        [PlannedCall(_ONE[meant.kind], {"task_id": task_id}) for task_id in ids]
         if len(ids) == len(words)
         else ()
     )
 
 
 def _unsure(meant: Intent, intent: Intent, turn: PlanContext) -> Plan:
-    """None, or several: said from the list, where the user's own words say what it is about."""
+    """Reply if no task or several match."""
     if intent is meant and intent.subject and intent.subject.lower() not in _IT:
         return ""
     if meant.number or not meant.subject:
@@ -391,16 +429,14 @@ def _unsure(meant: Intent, intent: Intent, turn: PlanContext) -> Plan:
 
 
 def _resolve_intent(intent: Intent, turn: PlanContext) -> Intent | None:
-    """What is asked for, with what the conversation adds to it; None: nothing that makes sense."""
+    """Complete an intent from the conversation; None if it makes no sense."""
     asked = last_question(turn.before)
     if intent.kind in ("pick", "unknown"):
         if asked is None:
             return None
         return replace(asked[0], number=intent.number, subject=intent.subject or asked[1])
     if intent.subject.lower() in _IT:
-        title = (
-            undoable_title(turn.before) if _UNDO.match(turn.message) else last_title(turn.before)
-        )
+        title = "" if _UNDO.match(turn.message) else last_title(turn.before)
         return replace(intent, subject=title) if title else None
     return intent if intent.subject or intent.number else None
 
@@ -421,11 +457,21 @@ def _find_tasks(intent: Intent, turn: PlanContext, tasks: Sequence[Task]) -> lis
     return found
 
 
+_HOW_MANY = re.compile(r"^(?:(?:so|and|tell me),? )?how many\b", re.IGNORECASE)
+_ABOUT_LIST = re.compile(r"\b(?:most|best|next|first|why|when|how long|should|summar\w+)\b", re.I)
+
+
 class TaskResponder(Responder):
-    """Keeps the provider's promise with the rules of the tasks."""
+    """A provider that answers by rules for English messages about tasks."""
 
     def __init__(self) -> None:
-        super().__init__("tasks", _answer_parts, languages=("en",))
+        super().__init__(
+            "tasks",
+            _answer_parts,
+            languages=("en",),
+            reply_text=rule_reply_text,
+            fallback_text=rule_fallback_text,
+        )
 
 
 def _answer_parts(messages: Sequence[Message]) -> tuple[Part, ...]:
@@ -435,11 +481,88 @@ def _answer_parts(messages: Sequence[Message]) -> tuple[Part, ...]:
         return (Text(step or _reply_to(turn)),)
     calls: Sequence[PlannedCall] = step
     return tuple(
-        ToolCall(f"responder_{len(messages)}_{number}", one.tool, dict(one.arguments))
-        for number, one in enumerate(calls)
+        ToolCall(f"responder_{len(messages)}_{number}", call.tool, dict(call.arguments))
+        for number, call in enumerate(calls)
     )
 
 
 def _reply_to(turn: PlanContext) -> str:
     context = ReplyContext(turn.message, turn.records, task_replies(), titles=turn.titles)
-    return reply_text(context) or fallback_text(context)
+    return rule_reply_text(context) or rule_fallback_text(context)
+
+
+def rule_reply_text(context: ReplyContext) -> str:
+    """Return the reply to a message that the rules have read; empty if their own text will do."""
+    intent = parse_intent(context.message)
+    # a message without a subject of its own, such as a phrase that confirmed a call, names none
+    subject = "" if intent.kind == "unknown" and context.titles else intent.subject
+    if text := result_text(context, subject):
+        return text
+    read = last_read(context)
+    if read is None:
+        return _question_text(context, intent)
+    return _read_text(context, intent, read) if read.ok else failure_text(context, read, subject)
+
+
+def rule_fallback_text(context: ReplyContext) -> str:
+    """Return what the rules say if there is nothing else to say."""
+    read = last_read(context)
+    if read is not None and read.ok:
+        return list_text(context, read)
+    kind = parse_intent(context.message).kind
+    keys = {"greet": "greeting", "thanks": "thanks", "foreign": "cannot"}
+    return context.say(keys.get(kind, "help"))
+
+
+def _question_text(context: ReplyContext, intent: Intent) -> str:
+    """Return a question if the message lacks what it is about; no tool was called."""
+    if intent.kind == "add" and not intent.subject:
+        return context.say("invalid", missing=context.say("missing_title"))
+    lacks = not (intent.subject or intent.number or intent.every)
+    if lacks and (intent.is_action or intent.kind == "search"):
+        return context.say("invalid", missing=context.say("missing_task"))
+    return context.say("cannot") if intent.kind == "foreign" else ""
+
+
+def _read_text(context: ReplyContext, intent: Intent, record: ToolCallRecord) -> str:
+    """Return the list, or what does not fit the words, or fits them twice."""
+    tasks = tasks_in(record.data)
+    if intent.kind == "list" and tasks and _HOW_MANY.search(context.message):
+        return _count_text(context, record)
+    if (intent.kind == "list" and _is_plain(context)) or (intent.every and not tasks):
+        return list_text(context, record)
+    if intent.kind == "search":
+        is_search = record.tool_name == "search_tasks"
+        found = tasks if is_search else choose_tasks("search", intent.subject, tasks)
+        if not found:
+            return context.say("not_found", query=query_words(context, record, intent.subject))
+        return format_list(context, found, len(found))
+    if intent.is_action and _names_task(intent):
+        query = query_words(context, record, intent.subject)
+        fitting = choose_tasks(intent.kind, intent.subject, tasks)
+        if not fitting:
+            return context.say("not_found", query=query)
+        if len(fitting) > 1:
+            options = format_options(context, fitting)
+            return context.say("ambiguous", query=query, options=options)
+        if intent.fields.later is not None:
+            return context.say("invalid", missing=context.say("missing_date"))
+        if intent.kind == "update" and not intent.fields.arguments:
+            missing = context.say("missing_change", title=task_title(fitting[0], 80))
+            return context.say("invalid", missing=missing)
+        return ""
+    return list_text(context, record) if looks_like_a_list(context.model_text, tasks) else ""
+
+
+def _names_task(intent: Intent) -> bool:
+    return bool(intent.subject) and intent.subject.lower() not in ("it", "that", "this", "them")
+
+
+def _is_plain(context: ReplyContext) -> bool:
+    """Is the list itself asked for, and not something about it?"""
+    return not context.model_text or _ABOUT_LIST.search(context.message) is None
+
+
+def _count_text(context: ReplyContext, record: ToolCallRecord) -> str:
+    key = "tasks_counted_narrowed" if is_narrowed(record) else "tasks_counted"
+    return context.say(key, count=record.data.get("total"))

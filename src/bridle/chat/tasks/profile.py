@@ -3,8 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from bridle.chat.profile import Confirm, Profile, ProposedCall
-from bridle.chat.tasks.intent import parse_intent
+from bridle.chat.profile import Confirm, Profile
 from bridle.chat.tasks.planner import TaskResponder
 from bridle.chat.tasks.replies import check_call, fallback_text, reply_text, task_replies
 
@@ -35,22 +34,16 @@ CONFIRM = {
     "bulk_reopen": _bulk("reopen"),
     "bulk_update": _bulk("update"),
 }
-_EACH = {
+CONFIRM_MANY = {
     "complete_task": _bulk("complete"),
     "reopen_task": _bulk("reopen"),
     "update_task": _bulk("update"),
 }
 
 
-def confirm_when(wanted: ProposedCall) -> Confirm | None:
-    """Who wants all of them changed is asked, also if a model changes them one by one."""
-    intent = parse_intent(wanted.message)
-    return _EACH.get(wanted.tool) if intent.is_action and intent.every is not None else None
-
-
 @cache
 def task_profile() -> Profile:
-    """The assistant for a user's own tasks."""
+    """Return the assistant for a user's own tasks."""
     return Profile(
         "tasks",
         _PROMPT.read_text(encoding="utf-8"),
@@ -59,7 +52,7 @@ def task_profile() -> Profile:
         fallback_text=fallback_text,
         check_call=check_call,
         confirm=CONFIRM,
-        confirm_when=confirm_when,
+        confirm_many=CONFIRM_MANY,
         responder=TaskResponder,
         nouns=("task", "todo"),
         title="Tasks",

@@ -7,8 +7,7 @@ the user's language, and every title goes through `clean_title`.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -18,8 +17,7 @@ from bridle.chat.i18n import FALLBACK, Replies, standard_replies
 from bridle.chat.profile import ProposedCall, ReplyContext
 from bridle.chat.reply_filter import FilterFacts, clean_title, find_leaks
 from bridle.chat.tasks.date_phrases import looks_dated
-from bridle.chat.tasks.intent import Intent, parse_intent
-from bridle.chat.tasks.task_matching import Task, choose_tasks, tasks_in
+from bridle.chat.tasks.task_matching import Task, equally_named, tasks_in, thing_words
 from bridle.chat.values import ToolCallRecord
 
 _FOLDER = Path(__file__).with_name("i18n")
@@ -27,7 +25,7 @@ _FOLDER = Path(__file__).with_name("i18n")
 
 @cache
 def task_replies() -> Replies:
-    """The sentences about tasks, read once."""
+    """Return the sentences about tasks."""
     return standard_replies().override(Replies.load(_FOLDER).languages)
 
 
@@ -38,14 +36,14 @@ _OPTION = 50
 
 
 def task_title(task: Task, longest: int = 200) -> str:
-    """A task's title, as a sentence has it."""
+    """Return a task's title for use in a sentence."""
     return clean_title(task.get("title", ""), longest)
 
 
 def format_day(context: ReplyContext, value: object, with_time: str = "date_time") -> str:
-    """A date as people read it, in the user's language; in the zone that the tool said it in.
+    """Format a date in the user's language, in the time zone of the result.
 
-    `with_time` is the sentence for one that has a time.
+    `with_time` is the key of the sentence for a date with a time.
     """
     text = str(value)
     try:
@@ -65,7 +63,7 @@ def format_day(context: ReplyContext, value: object, with_time: str = "date_time
 def format_list(
     context: ReplyContext, tasks: Sequence[Task], total: int, shown_before: int = 0
 ) -> str:
-    """A numbered list with boxes, as long as a reply may be; then how many more there are."""
+    """Format a numbered list with boxes that fits into a reply, and how many more there are."""
     lines: list[str] = []
     room = _LONGEST - len(context.say("list_more", count=total)) - 1
     for number, task in enumerate(tasks, shown_before + 1):
@@ -88,7 +86,7 @@ def _line(context: ReplyContext, number: int, task: Task) -> str:
 
 
 def format_dates(context: ReplyContext, added: Sequence[tuple[Task, bool]], room: int) -> str:
-    """When the tasks that were added are due, as it was understood; so much as there is room for.
+    """Format the due dates of tasks that were added, as many as there is room for.
 
     Each task comes with whether its title still names a day.
     """
@@ -102,14 +100,14 @@ def format_dates(context: ReplyContext, added: Sequence[tuple[Task, bool]], room
             said = context.say(key.replace("follows", "none"), title=task_title(task, _OPTION))
         else:
             continue
-        if sum(len(one) + 1 for one in sentences) + len(said) > room:
+        if sum(len(sentence) + 1 for sentence in sentences) + len(said) > room:
             break
         sentences.append(said)
     return " ".join(sentences)
 
 
 def format_options(context: ReplyContext, tasks: Sequence[Task]) -> str:
-    """What there is to choose from; tasks of the same title are told apart."""
+    """Format the tasks to choose from, distinguishing those of the same title."""
     known = [task_title(one, _OPTION) for one in tasks]
     read = [text.casefold() for text in known]  # "Call Bob" and "call Bob" read the same
     twice = {text for text, count in Counter(read).items() if count > 1}
@@ -132,14 +130,14 @@ def _distinguish(context: ReplyContext, task: Task, text: str, place: int) -> st
 
 
 def join_words(words: Sequence[str], last: str) -> str:
-    """«a, b or c»."""
+    """Join words, as in "a, b or c"."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def format_changes(context: ReplyContext, given: Mapping[str, Any], task: Task) -> str:
-    """What a task has now that it was given this, in words."""
+    """Format what has changed about a task."""
     found = [
         _format_change(context, name, task)
         for name in ("title", "priority", "due", "tags", "notes")
@@ -163,32 +161,50 @@ def _format_change(context: ReplyContext, name: str, task: Task) -> str:
     return context.say(f"change_{name}", value=clean_title(value, 120))
 
 
-_DONE_SENTENCES = (
-    "task_created",
-    "task_completed",
-    "task_deleted",
-    "task_updated",
-    "confirm_delete",
-    "confirm_bulk",
+# What a model may write that says that something was changed. It is only looked for in turns in
+# which nothing was: what was changed is said by code, from the results of the calls.
+_VERBS = "added|created|deleted|removed|updated|changed|renamed|moved|reopened|cleared|erased"
+_ALL_VERBS = f"{_VERBS}|marked|completed"
+_VERBS_ES = (
+    r"(?:añadid|agregad|eliminad|borrad|quitad|actualizad|cambiad|completad|marcad|cread|movid)"
+    r"[oa]s?"
 )
-_CHANGED = "added|created|deleted|removed|updated|changed|renamed|moved|reopened|cleared|erased"
-_CLAIM = re.compile(
-    rf"\bI(?:'ve|’ve| have)(?: just| now| successfully| already)* (?:{_CHANGED}|marked|completed)\b"
-    rf"|\b(?:was|were|has been|have been|is now|are now)(?: successfully)? (?:{_CHANGED})\b"
-    rf"|(?:^|[.!]\s+)(?:all )?(?:done|set|{_CHANGED}|marked|completed)\b",
-    re.IGNORECASE,
+_CLAIMS = (
+    (
+        r"\bI(?:'ve|’ve| have)?(?: just| now| successfully| already)*"
+        rf" (?:{_ALL_VERBS}|done (?:it|that))\b"
+    ),
+    rf"\b(?:was|were|has been|have been|is now|are now)(?: successfully)? (?:{_VERBS})\b",
+    rf"(?:^|[.!]\s+)(?:all )?(?:done|set|{_ALL_VERBS})\b",
+    r"\b(?:is|are) (?:now )?gone\b|\bno longer (?:there|on|in)\b|\bon your list now\b",
+    r"\bfrom now on\b|✅|[✓✔]\s*$",
+    rf"\bhe {_VERBS_ES}\b|\b(?:ha sido|han sido|fue|fueron) {_VERBS_ES}\b",
+    rf"(?:^|[.!]\s+)¡?(?:listo|hecho|{_VERBS_ES})\b",
+    r"(?:^|\s)(?:تمت?\s|لقد\s|أضفت|حذفت|أزلت|أكملت|غيّ?رت|حدّ?ثت)",
 )
+_CHANGE_SENTENCES = (
+    *("task_created", "task_completed", "task_deleted", "task_updated"),
+    *("confirm_delete", "confirm_bulk"),
+)
+_SHORTEST = 6  # characters of a sentence's beginning by which it is recognised
 
 
-def claims(context: ReplyContext, intent: Intent) -> bool:
-    """Does the model say that it did, or asked, what it did not?"""
-    known = [context.replies.find(context.language, key) or "" for key in _DONE_SENTENCES]
-    if any(one.partition("{")[0] in context.model_text for one in known):
-        return True
-    wanted = intent.is_action or intent.kind == "add"
-    if wanted and context.model_text and not re.search("[?؟]", context.model_text):
-        return True
-    return _CLAIM.search(context.model_text) is not None
+@cache
+def _claim_pattern() -> re.Pattern[str]:
+    """Return a pattern for claims in our languages, and for our own sentences about changes."""
+    replies = task_replies()
+    openings = {
+        (replies.find(language, key) or "").partition("{")[0]
+        for language in replies.languages
+        for key in _CHANGE_SENTENCES
+    }
+    known = [re.escape(opening) for opening in sorted(openings) if len(opening) >= _SHORTEST]
+    return re.compile("|".join((*known, *_CLAIMS)), re.IGNORECASE)
+
+
+def claims_a_change(text: str) -> bool:
+    """Does a text say that something was changed, or that a confirmation was asked for?"""
+    return _claim_pattern().search(text) is not None
 
 
 _READS = ("list_tasks", "search_tasks")
@@ -205,61 +221,72 @@ _MISSING = {
 _LEVELS = ("low", "medium", "high")
 _QUERY = 80
 _LONGEST_REPLY = 500
-_HOW_MANY = re.compile(r"^(?:(?:so|and|tell me),? )?how many\b", re.IGNORECASE)
 _BETWEEN = re.compile(r",\s*(?:(?:and|&)\s)?|\s(?:and|&)\s")
-_ABOUT = re.compile(r"\b(?:most|best|next|first|why|when|how long|should|summar\w+)\b", re.I)
+_LIST_LINE = re.compile(r"^\s*(?:\d{1,5}[.)]|[-*•☐✓✔])\s.*$", re.MULTILINE)
+_QUESTION = re.compile(r"[?؟？]\W*$")
+_SAYS_LITTLE = 4  # letters: "ok", "Done"
 
 
 def reply_text(context: ReplyContext) -> str:
-    """The reply where one is fixed; empty where the model's own words will do."""
-    intent = parse_intent(context.message)
-    changed = [one for one in context.records if one.tool_name not in _READS]
-    done = [one for one in changed if one.ok]
-    if done:
-        said = _changes_text(context, done)
-        said = f"{said} {_due_sentences(context, done, _LONGEST_REPLY - len(said) - 1)}".strip()
-        said = f"{said} {_one_task(context, done)}".strip()
-        failed = next((one for one in reversed(changed) if _stays_failed(one, changed)), None)
-        return f"{said} {_failure_text(context, intent, failed)}".strip() if failed else said
-    if changed:
-        return _failure_text(context, intent, changed[-1])
-    read = [one for one in context.records if one.tool_name in _READS]
-    if not read:
-        said = _question_text(context, intent)
-    else:
-        last = read[-1]
-        said = (
-            _read_text(context, intent, last) if last.ok else _failure_text(context, intent, last)
-        )
-    return context.say("unclear") if not said and claims(context, intent) else said
+    """Return the reply that a turn's calls determine; empty if the model's own text can be used.
+
+    It depends on the results of the calls, not on what the person's words could mean.
+    """
+    if text := result_text(context):
+        return text
+    read = last_read(context)
+    if read is not None and not read.ok:
+        return failure_text(context, read)
+    text = "" if read is None else _read_text(context, read)
+    if not text and claims_a_change(context.model_text):
+        return context.say("unclear") if read is None else found_text(context, read)
+    return text
 
 
 def fallback_text(context: ReplyContext) -> str:
-    """What is said when the model's own words cannot be."""
-    if found := [one for one in context.records if one.tool_name in _READS and one.ok]:
-        return _list_text(context, found[-1])
-    intent = parse_intent(context.message)
-    if intent.kind in ("greet", "thanks"):
-        return context.say({"greet": "greeting", "thanks": "thanks"}[intent.kind])
-    if intent.kind == "foreign":
-        return context.say("cannot")
-    return context.say("help")
+    """Return what is said if the model's own words cannot be shown."""
+    read = last_read(context)
+    return found_text(context, read) if read is not None and read.ok else context.say("help")
 
 
-def check_call(wanted: ProposedCall) -> dict[str, Any] | None:
-    """A call about one of several tasks that the user's words fit: the user is asked which."""
-    intent = parse_intent(wanted.message)
-    if not intent.is_action or not _names_task(intent) or "task_id" not in wanted.arguments:
+def result_text(context: ReplyContext, subject: str = "") -> str:
+    """Return what the turn's changes come to, done or failed; empty if there were none.
+
+    `subject` are the person's words for the task, if they are known.
+    """
+    changed = [record for record in context.records if record.tool_name not in _READS]
+    done = [call for call in changed if call.ok]
+    if not done:
+        return failure_text(context, changed[-1], subject) if changed else ""
+    text = _changes_text(context, done)
+    text = f"{text} {_due_sentences(context, done, _LONGEST_REPLY - len(text) - 1)}".strip()
+    text = f"{text} {_one_task(context, done)}".strip()
+    failed = next((one for one in reversed(changed) if _stays_failed(one, changed)), None)
+    return f"{text} {failure_text(context, failed, subject)}".strip() if failed else text
+
+
+def last_read(context: ReplyContext) -> ToolCallRecord | None:
+    """Return the newest call of the turn that looked at the list."""
+    return next(
+        (record for record in reversed(context.records) if record.tool_name in _READS), None
+    )
+
+
+def check_call(call: ProposedCall) -> dict[str, Any] | None:
+    """Refuse to change one of several tasks that the person's words fit equally well."""
+    tasks = {str(task.get("id")): task for made in call.records for task in tasks_in(made.data)}
+    chosen = tasks.get(str(call.arguments.get("task_id")))
+    if chosen is None:
         return None
-    tasks = {str(one.get("id")): one for made in wanted.records for one in tasks_in(made.data)}
-    fitting = choose_tasks(intent.kind, intent.subject, list(tasks.values()))
-    ids = {str(one.get("id")) for one in fitting}
-    if len(fitting) < 2 or str(wanted.arguments["task_id"]) not in ids:
+    is_done = {"complete_task": False, "reopen_task": True}.get(call.tool)
+    likely = [one for one in tasks.values() if is_done in (None, bool(one.get("completed")))]
+    query, fitting = equally_named(call.message, chosen, likely)
+    if len(fitting) < 2:
         return None
     return {
         "code": "ambiguous",
         "message": "Not done: the words fit several tasks. Ask which one.",
-        "query": intent.subject,
+        "query": query,
         "options": [dict(one) for one in fitting],
     }
 
@@ -278,8 +305,8 @@ def _changes_text(context: ReplyContext, done: Sequence[ToolCallRecord]) -> str:
     if len(names) == 1 and (key := _MANY.get(done[0].tool_name)):
         return context.say(key, count=len({str(one.get("id")) for one in tasks}))
     parts: list[str] = []
-    for one in done:
-        said = _change_text(context, one)
+    for call in done:
+        said = _change_text(context, call)
         if sum(map(len, parts)) + len(said) > 450:
             return f"{' '.join(parts)} {context.say('list_more', count=len(done) - len(parts))}"
         parts.append(said)
@@ -287,8 +314,8 @@ def _changes_text(context: ReplyContext, done: Sequence[ToolCallRecord]) -> str:
 
 
 def _due_sentences(context: ReplyContext, done: Sequence[ToolCallRecord], room: int) -> str:
-    """The dates of the tasks that were added: what was understood is said back."""
-    tasks = [task for one in done if one.tool_name == "add_task" for task in tasks_in(one.data)]
+    """Return the due dates of added tasks, as they were understood."""
+    tasks = [task for call in done if call.tool_name == "add_task" for task in tasks_in(call.data)]
     words = context.message
     quoted = [any(f"{mark}{one.get('title')}" in words for mark in "'\"“‘") for one in tasks]
     named = [
@@ -299,12 +326,12 @@ def _due_sentences(context: ReplyContext, done: Sequence[ToolCallRecord], room: 
 
 
 def _one_task(context: ReplyContext, done: Sequence[ToolCallRecord]) -> str:
-    """Several things in one title may have been meant as several tasks: how to say that."""
+    """Explain how to add several tasks if one title lists several things."""
     if len(done) != 1 or done[0].tool_name != "add_task":
         return ""
     words = str((tasks_in(done[0].data) or [{}])[0].get("title"))
     things = _BETWEEN.split(words)
-    short = len(words) <= 100 and all(0 < len(one.split()) < 4 for one in things)
+    short = len(words) <= 100 and all(0 < len(thing.split()) < 4 for thing in things)
     quoted = any(f"{mark}{words}" in context.message for mark in "'\"“‘")
     if "," not in words or len(things) < 3 or not short or quoted:
         return ""
@@ -312,13 +339,13 @@ def _one_task(context: ReplyContext, done: Sequence[ToolCallRecord]) -> str:
 
 
 def _stays_failed(record: ToolCallRecord, changed: Sequence[ToolCallRecord]) -> bool:
-    """Did a call fail that no later one made good?"""
+    """Did a call fail without a later one succeeding?"""
     if record.ok:
         return False
     if record is changed[-1]:
         return True
     title = record.parameters.get("title")
-    same = (one.ok for one in changed if one.parameters.get("title") == title)
+    same = (call.ok for call in changed if call.parameters.get("title") == title)
     return record.tool_name == "add_task" and not any(same)
 
 
@@ -339,7 +366,7 @@ _MANY = {
 
 
 def _change_text(context: ReplyContext, record: ToolCallRecord) -> str:
-    """One call that worked."""
+    """Return the sentence for a call that succeeded."""
     name, tasks = record.tool_name, tasks_in(record.data)
     if not tasks:
         return context.say("done")
@@ -364,7 +391,7 @@ def _change_text(context: ReplyContext, record: ToolCallRecord) -> str:
 
 
 def _earlier_title(context: ReplyContext, record: ToolCallRecord) -> str:
-    """What a task was called before this call, if that came up."""
+    """Return a task's title before this call, if an earlier result has it."""
     wanted = str(record.parameters.get("task_id"))
     for earlier in context.records:
         if earlier is record:
@@ -375,147 +402,96 @@ def _earlier_title(context: ReplyContext, record: ToolCallRecord) -> str:
     return ""
 
 
-def _failure_text(context: ReplyContext, intent: Intent, record: ToolCallRecord) -> str:
-    """One call that did not work, as the second table says it."""
+def failure_text(context: ReplyContext, record: ToolCallRecord, subject: str = "") -> str:
+    """Return the sentence for a call that did not work."""
     error = record.result.get("error")
     error = error if isinstance(error, dict) else {}
     code = record.code
     if code == "not_found":
-        return context.say("not_found", query=_query_words(context, intent, record))
+        return context.say("not_found", query=query_words(context, record, subject))
     if code == "ambiguous":
-        asked = format_options(context, list(error.get("options", ())))
-        return context.say(
-            "ambiguous", query=clean_title(error.get("query", ""), _QUERY), options=asked
-        )
+        options = format_options(context, list(error.get("options", ())))
+        query = clean_title(error.get("query", ""), _QUERY)
+        return context.say("ambiguous", query=query, options=options)
     if code.startswith("invalid"):
-        said = context.say("invalid", missing=_missing_words(context, intent, record, error))
-        english = (
-            context.replies.resolve_language(context.language) == FALLBACK
-        )  # as the tools' own words are
-        why = clean_title(error.get("hint", ""), 300) if english else ""
-        return f"{said} {why}" if why and not find_leaks(why, FilterFacts()) else said
+        missing = _missing_words(context, record, error, subject)
+        text = context.say("invalid", missing=missing)
+        # the tools' own words are English
+        is_english = context.replies.resolve_language(context.language) == FALLBACK
+        hint = clean_title(error.get("hint", ""), 300) if is_english else ""
+        return f"{text} {hint}" if hint and not find_leaks(hint, FilterFacts()) else text
     return context.say("system_error")
 
 
-def _query_words(
-    context: ReplyContext, intent: Intent, record: ToolCallRecord | None = None
-) -> str:
-    """What the user was looking for."""
-    given = record.parameters if record is not None else {}
-    ids = given.get("task_ids")
-    first = ids[0] if isinstance(ids, list) and ids else given.get("task_id")
-    known = context.titles.get(str(first))
-    if intent.kind == "unknown" and known:  # such as the phrase that confirmed it
-        return clean_title(known, _QUERY)
-    if intent.subject:
-        return clean_title(intent.subject, _QUERY)
-    if isinstance(query := given.get("query"), str) and query.strip():
+def query_words(context: ReplyContext, record: ToolCallRecord, subject: str = "") -> str:
+    """Return the words for what the user was looking for."""
+    arguments = record.parameters
+    ids = arguments.get("task_ids")
+    first = ids[0] if isinstance(ids, list) and ids else arguments.get("task_id")
+    query = arguments.get("query")
+    if subject:
+        return clean_title(subject, _QUERY)
+    if isinstance(query, str) and query.strip():
         return clean_title(query, _QUERY)
-    return clean_title(known or context.message, _QUERY)
+    return clean_title(context.titles.get(str(first)) or thing_words(context.message), _QUERY)
 
 
 def _missing_words(
-    context: ReplyContext, intent: Intent, record: ToolCallRecord, error: dict[str, Any]
+    context: ReplyContext, record: ToolCallRecord, error: dict[str, Any], subject: str
 ) -> str:
     key = _MISSING.get(record.code) or _MISSING.get(str(error.get("field", "")))
     if key is None and str(record.parameters.get("priority") or "low").lower() not in _LEVELS:
         key = "missing_priority"
     if key is None:
         key = "missing_title" if record.tool_name == "add_task" else "missing_task"
-    named = context.titles.get(str(record.parameters.get("task_id"))) or intent.subject
-    return context.say(key, title=clean_title(named, _QUERY))
+    title = context.titles.get(str(record.parameters.get("task_id"))) or subject
+    return context.say(key, title=clean_title(title, _QUERY))
 
 
-def _question_text(context: ReplyContext, intent: Intent) -> str:
-    """Nothing was called. A request that lacks what it is about is answered with a question."""
-    if intent.kind == "add" and not intent.subject:
-        return context.say("invalid", missing=context.say("missing_title"))
-    lacks = not (intent.subject or intent.number or intent.every)
-    if lacks and (intent.is_action or intent.kind == "search"):
-        return context.say("invalid", missing=context.say("missing_task"))
-    return context.say("cannot") if intent.kind == "foreign" else ""
+def _read_text(context: ReplyContext, record: ToolCallRecord) -> str:
+    """Return the reply to a look at the list, unless the model's own words will do."""
+    tasks, text = tasks_in(record.data), context.model_text
+    if record.tool_name == "search_tasks" and not tasks:
+        return found_text(context, record)
+    if _QUESTION.search(text):
+        return ""
+    if looks_like_a_list(text, tasks):
+        return found_text(context, record) if "?" in text else list_text(context, record)
+    says_little = sum(map(str.isalpha, text)) <= _SAYS_LITTLE
+    return found_text(context, record) if says_little else ""
 
 
-def _read_text(context: ReplyContext, intent: Intent, record: ToolCallRecord) -> str:
-    """Only looked at: a list is shown; what the words do not fit, or fit twice, is said."""
+def found_text(context: ReplyContext, record: ToolCallRecord) -> str:
+    """Return what was found: the list, or a question if a search found several tasks."""
     tasks = tasks_in(record.data)
-    if intent.kind == "list" and tasks and _HOW_MANY.search(context.message):
-        return _count_text(context, record)
-    if (intent.kind == "list" and _is_plain(context)) or (intent.every and not tasks):
-        return _list_text(context, record)
-    if intent.kind == "search":
-        found = (
-            tasks
-            if record.tool_name == "search_tasks"
-            else choose_tasks("search", intent.subject, tasks)
-        )
-        if not found:
-            return context.say("not_found", query=_query_words(context, intent, record))
-        return format_list(context, found, len(found))
-    if intent.is_action and _names_task(intent):
-        fitting = choose_tasks(intent.kind, intent.subject, tasks)
-        if not fitting:
-            return context.say("not_found", query=_query_words(context, intent, record))
-        if len(fitting) > 1:
-            asked = format_options(context, fitting)
-            return context.say("ambiguous", query=_query_words(context, intent), options=asked)
-        if intent.fields.later is not None:
-            return _for_rules_only(context, _date_question)
-        return (
-            ""
-            if intent.kind != "update" or intent.fields.arguments
-            else _what_to_change(context, fitting)
-        )
-    return _list_text(context, record) if _looks_like_a_list(context.model_text, tasks) else ""
+    if record.tool_name == "search_tasks" and len(tasks) != 1:
+        query = query_words(context, record)
+        if not tasks:
+            return context.say("not_found", query=query)
+        return context.say("ambiguous", query=query, options=format_options(context, tasks))
+    return list_text(context, record)
 
 
-def _names_task(intent: Intent) -> bool:
-    return bool(intent.subject) and intent.subject.lower() not in ("it", "that", "this", "them")
+def looks_like_a_list(text: str, tasks: Sequence[Any]) -> bool:
+    """Does a text name several of the tasks, or one in a line of a list?"""
+    titles = [str(task.get("title")) for task in tasks if str(task.get("title")) in text]
+    lines = _LIST_LINE.findall(text)
+    return len(titles) > 1 or any(title in line for title in titles for line in lines)
 
 
-def _is_plain(context: ReplyContext) -> bool:
-    """Is it the list that is asked for, and not something about it that a model can tell?"""
-    return not context.model_text or _ABOUT.search(context.message) is None
-
-
-def _what_to_change(context: ReplyContext, fitting: Sequence[Any]) -> str:
-    missing = context.say("missing_change", title=task_title(fitting[0], _QUERY))
-    return context.say("invalid", missing=missing)
-
-
-def _looks_like_a_list(said: str, tasks: Sequence[Any]) -> bool:
-    return sum(1 for one in tasks if str(one.get("title")) in said) > 1
-
-
-def _count_text(context: ReplyContext, record: ToolCallRecord) -> str:
-    """How many there are; a model that says it otherwise may have counted something else."""
-    total = record.data.get("total")
-    key = "tasks_counted_narrowed" if _is_narrowed(record) else "tasks_counted"
-    return _for_rules_only(context, lambda one: one.say(key, count=total))
-
-
-def _date_question(context: ReplyContext) -> str:
-    return context.say("invalid", missing=context.say("missing_date"))
-
-
-def _for_rules_only(context: ReplyContext, sentence: Callable[[ReplyContext], str]) -> str:
-    """The sentence, unless it is a model that speaks: rules say it in English."""
-    by_rules = context.model_text in ("", sentence(replace(context, language=FALLBACK)))
-    return sentence(context) if by_rules else ""
-
-
-def _is_narrowed(record: ToolCallRecord) -> bool:
-    """Was it a part of the list that was asked for?"""
+def is_narrowed(record: ToolCallRecord) -> bool:
+    """Was only a part of the list asked for?"""
     narrowed = any(record.parameters.get(one) for one in ("due", "priority", "tag", "query"))
     return narrowed or record.parameters.get("status") not in (None, "all")
 
 
-def _list_text(context: ReplyContext, record: ToolCallRecord) -> str:
+def list_text(context: ReplyContext, record: ToolCallRecord) -> str:
+    """Return the tasks that a call returned, as a numbered list."""
     tasks = tasks_in(record.data)
     if not tasks and record.parameters.get("skip"):
         return context.say("list_over")
     if not tasks:
-        return context.say("list_none_like_that" if _is_narrowed(record) else "list_empty")
+        return context.say("list_none_like_that" if is_narrowed(record) else "list_empty")
     total = record.data.get("total", len(tasks))
     skipped = record.parameters.get("skip")
     before = skipped if isinstance(skipped, int) else 0

@@ -19,14 +19,14 @@ _COLUMNS = tuple(one.name for one in table_of(Task).c if one.name not in ("id", 
 
 
 def insert_task(call: Call, task: Task) -> Task:
-    """Put a new task on the user's list, where it gets its number."""
+    """Insert a new task and set its id."""
     kept = _NEW.execute(call.session, {one: getattr(task, one) for one in _COLUMNS})
     task.id = (kept.inserted_primary_key or (None,))[0]
     return task
 
 
 def find_task(call: Call, task_id: int) -> Task:
-    """The user's task of that number. Raise `ToolFailed`: somebody else's is not found, either."""
+    """Return the user's task of that id. Raise `ToolFailed`, also for another user's task."""
     task = call.session.get(Task, task_id) if 0 < task_id <= _LARGEST else None
     if task is None:
         raise ToolFailed("not_found", "There is no such task in your list.", field="task_id")
@@ -34,7 +34,7 @@ def find_task(call: Call, task_id: int) -> Task:
 
 
 def find_tasks(call: Call, task_ids: list[int]) -> list[Task]:
-    """All of them, in the order of the list, or none. Raise `ToolFailed`."""
+    """Return all of the tasks, in the order of the list. Raise `ToolFailed` if one is missing."""
     wanted = {one for one in task_ids if 0 < one <= _LARGEST}
     asked = select(Task).where(col(Task.id).in_(sorted(wanted))).order_by(col(Task.id))
     tasks = list(call.session.exec(asked))
@@ -46,7 +46,7 @@ def find_tasks(call: Call, task_ids: list[int]) -> list[Task]:
 
 
 def select_tasks(call: Call, filters: list[Any], limit: int) -> tuple[list[Task], int]:
-    """The oldest tasks that fit, and how many fit in all."""
+    """Return the oldest matching tasks, and how many match in all."""
     asked = select(Task).where(*filters).order_by(col(Task.id)).limit(limit)
     tasks = list(call.session.exec(asked))
     if len(tasks) < limit:
@@ -55,7 +55,7 @@ def select_tasks(call: Call, filters: list[Any], limit: int) -> tuple[list[Task]
 
 
 def build_filters(call: Call, status: Status, due: str, priority: str) -> list[Any]:
-    """What the database compares. Raise `ToolFailed` if nobody knows which days `due` means."""
+    """Return the conditions of a query. Raise `ToolFailed` if `due` is not clear."""
     wanted: list[Any] = []
     if status != "all":
         wanted.append(col(Task.completed).is_(status == "done"))
@@ -76,28 +76,28 @@ def build_filters(call: Call, status: Status, due: str, priority: str) -> list[A
 
 
 def _before(moment: datetime, day: Any) -> Any:
-    """Due before a moment, or, where only a day was said, before a day."""
+    """Is it due before a moment or, if it has no time, before a day?"""
     timed = and_(col(Task.due_has_time).is_(True), col(Task.due_at) < moment.astimezone(UTC))
     midnight = datetime.combine(day, time(0), UTC)
     return or_(timed, and_(col(Task.due_has_time).is_(False), col(Task.due_at) < midnight))
 
 
 def search(call: Call, words: str, status: Status) -> list[Task]:
-    """Tasks with all of the words in title, notes or tags, in any case and any script."""
+    """Return tasks with all of the words in title, notes or tags, in any case and script."""
     wanted = words.casefold().split()
     filters = build_filters(call, status, "any", "")
     asked = select(Task).where(*filters).order_by(col(Task.id).desc()).limit(_SEARCHED)
-    tasks = [one for one in call.session.exec(asked) if _has(one, wanted)]
+    tasks = [row for row in call.session.exec(asked) if _has(row, wanted)]
     return tasks[::-1]
 
 
 def select_tagged(call: Call, filters: list[Any], tag: str, limit: int) -> tuple[list[Task], int]:
-    """The oldest tasks that fit and have the tag, and how many there are."""
+    """Return the oldest matching tasks with the tag, and how many there are."""
     asked = select(Task).where(*filters).order_by(col(Task.id))
-    tasks = [one for one in call.session.exec(asked) if tag in one.tags]
+    tasks = [row for row in call.session.exec(asked) if tag in row.tags]
     return tasks[:limit], len(tasks)
 
 
 def _has(task: Task, wanted: list[str]) -> bool:
     text = "\n".join((task.title, task.notes, *task.tags)).casefold()
-    return all(one in text for one in wanted)
+    return all(target in text for target in wanted)

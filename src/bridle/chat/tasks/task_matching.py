@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bridle.chat.matching import matches
+from bridle.chat.matching import matches, normalize_title
 from bridle.chat.tasks.intent import IntentKind
 
 Task = Mapping[str, Any]
@@ -17,33 +17,80 @@ _NOUNS = ("task", "tasks", "item", "todo")
 
 
 def choose_tasks(kind: IntentKind, subject: str, tasks: Sequence[Task]) -> list[Task]:
-    """The tasks that the words mean. What is done is completed last, what is open reopened last.
+    """Return the tasks that the words mean: open ones to complete, done ones to reopen.
 
-    One that is only nearly called that is never taken for one that is.
+    If none of those match, the others count. A similar title never beats an exact one.
     """
     if kind not in ("complete", "reopen"):
         return _match_titles(subject, tasks)
-    likely = [one for one in tasks if bool(one.get("completed")) == (kind == "reopen")]
+    likely = [task for task in tasks if bool(task.get("completed")) == (kind == "reopen")]
     if found := _match_titles(subject, likely, close=False):
         return found
     found = _match_titles(subject, tasks)
-    return [one for one in found if one in likely] or found
+    return [item for item in found if item in likely] or found
 
 
 def _match_titles(subject: str, tasks: Sequence[Task], *, close: bool = True) -> list[Task]:
-    titles = [str(one.get("title", "")) for one in tasks]
+    titles = [str(task.get("title", "")) for task in tasks]
     return [tasks[place] for place in matches(subject, titles, _NOUNS, close=close)]
 
 
 def choose_by_date(words: str, tasks: Sequence[Task]) -> list[Task]:
-    """Of some tasks that were shown, those that "the one at 3pm" or "the done one" means."""
-    wanted = [one.replace(" ", "") for one in _WORDS.findall(words.casefold())]
-    wanted = [one for one in wanted if one not in _SILENT]
-    return [one for one in tasks if wanted and _task_words(one).issuperset(wanted)]
+    """Return the tasks that "the one at 3pm" or "the done one" means."""
+    wanted = [word.replace(" ", "") for word in _WORDS.findall(words.casefold())]
+    wanted = [target for target in wanted if target not in _SILENT]
+    return [task for task in tasks if wanted and _task_words(task).issuperset(wanted)]
+
+
+_SMALL_WORDS = frozenset(
+    (
+        *("a", "an", "and", "the", "my", "me", "of", "to", "for", "in", "on", "at", "with"),
+        *("about", "one", "it", "that", "this", "is", "as", "i", "el", "la", "los", "las"),
+        *("un", "una", "mi", "mis", "de", "del", "que", "para", "por", "con", "en", "y"),
+    )
+)
+
+
+def equally_named(message: str, chosen: Task, tasks: Sequence[Task]) -> tuple[str, list[Task]]:
+    """Return the tasks that a message names at least as well as `chosen`, and by which words.
+
+    Only the words of the titles count, in whichever language: a task whose whole title is in the
+    message is named; otherwise one is, if the message has all the title words that name the other.
+    If none of the words name it, an earlier message did, and `chosen` is the only one.
+    """
+    words = normalize_title(message).split()
+    title = normalize_title(str(chosen.get("title", "")))
+    if title and f" {title} " in f" {' '.join(words)} ":
+        same = [task for task in tasks if normalize_title(str(task.get("title", ""))) == title]
+        return title, same
+    named = _title_words(words, chosen)
+    if not named:
+        return "", [chosen]
+    query = " ".join(word for word in words if word in named)
+    return query, [one for one in tasks if named <= _title_words(words, one)]
+
+
+def thing_words(message: str) -> str:
+    """Return a request without what stands around the thing: "milk" for "delete the milk task".
+
+    It drops the first word, which mostly says what to do, and words that are not part of titles.
+    """
+    words = message.split()
+    kept = words[1:] or words
+    while len(kept) > 1 and kept[0].casefold() in _SMALL_WORDS:
+        kept = kept[1:]
+    while len(kept) > 1 and kept[-1].casefold().strip(".!?") in _NOUNS:
+        kept = kept[:-1]
+    return " ".join(kept)
+
+
+def _title_words(words: Sequence[str], task: Task) -> set[str]:
+    title = normalize_title(str(task.get("title", ""))).split()
+    return (set(words) & set(title)) - _SMALL_WORDS
 
 
 def _task_words(task: Task) -> set[str]:
-    """Words by which a person tells a task from others of the same title."""
+    """Return words that distinguish a task from others with the same title."""
     words = {*_WORDS.findall(str(task.get("title", "")).casefold())}
     words.add("done" if task.get("completed") else "open")
     try:
@@ -61,10 +108,10 @@ def _task_words(task: Task) -> set[str]:
 
 
 def tasks_in(data: Any) -> list[Task]:
-    """The tasks in what a tool gave back: a list of them, or the one."""
+    """Return the tasks in a tool's result: a list of them, or the one."""
     if not isinstance(data, dict):
         return []
     found = data.get("tasks")
     if isinstance(found, list):
-        return [one for one in found if isinstance(one, dict)]
+        return [item for item in found if isinstance(item, dict)]
     return [data] if "title" in data else []

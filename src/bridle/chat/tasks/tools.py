@@ -99,7 +99,7 @@ def list_tasks(
     else:
         tasks, total = store.select_tasks(call, filters, limit + skip)
     tasks = tasks[skip:]
-    return {"tasks": [to_wire(one, call.binding.zone) for one in tasks], "total": total}
+    return {"tasks": [to_wire(task, call.binding.zone) for task in tasks], "total": total}
 
 
 @TASKS.tool(reads=True)
@@ -116,7 +116,7 @@ def search_tasks(
     if not query.strip():
         raise ToolFailed("invalid_input", "Which words should the task have?", field="query")
     tasks = store.search(call, query, status)
-    shown = [to_wire(one, call.binding.zone) for one in tasks[:limit]]
+    shown = [to_wire(task, call.binding.zone) for task in tasks[:limit]]
     return {"tasks": shown, "total": len(tasks)}
 
 
@@ -245,7 +245,7 @@ def bulk_delete(call: Call, task_ids: TaskIds) -> dict[str, Any]:
 
 
 def _bulk_result(call: Call, tasks: list[Task]) -> dict[str, Any]:
-    shown = [to_wire(one, call.binding.zone) for one in tasks]
+    shown = [to_wire(task, call.binding.zone) for task in tasks]
     return {"tasks": shown, "count": len(shown)}
 
 

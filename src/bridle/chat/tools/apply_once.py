@@ -37,6 +37,8 @@ from bridle.chat.tools.toolbox import Call, Tool, Toolbox, ToolFailed
 from bridle.errors import ToolError
 from bridle.workspace.text import one_line
 
+_log = logging.getLogger(__name__)
+
 _OPERATION = table_of(Operation).c
 _FIND_OPERATION = prepare_select(
     owned_select(
@@ -50,7 +52,7 @@ _INSERT_OPERATION = prepare_insert(Operation)
 
 @dataclass(frozen=True, slots=True)
 class RecordedOperation:
-    """What was called with what (a hash of it), and what it answered."""
+    """An applied operation: the tool, a hash of its arguments, and its result."""
 
     tool: str
     arguments: str
@@ -58,7 +60,7 @@ class RecordedOperation:
 
 
 def find_operation(session: OwnedSession, key: str) -> RecordedOperation | None:
-    """The owner's operation of that key, if it was applied."""
+    """Return the owner's operation of that key, if it was applied."""
     row = _FIND_OPERATION.execute(session, {"operation": key}).one_or_none()
     return None if row is None else RecordedOperation(row.tool, row.arguments, row.result)
 
@@ -66,7 +68,7 @@ def find_operation(session: OwnedSession, key: str) -> RecordedOperation | None:
 def record_operation(
     session: OwnedSession, key: str, turn_id: str, done: RecordedOperation
 ) -> None:
-    """It was applied. A key that is there already fails, and everything with it."""
+    """Store an applied operation. Fail if the key exists, which rolls back everything."""
     row = {"key": key, "turn_id": turn_id, "tool": done.tool, "arguments": done.arguments}
     _INSERT_OPERATION.execute(session, row | {"result": done.result, "created_at": utc_now()})
 
@@ -78,16 +80,14 @@ _TURN_STATE = prepare_select(
 
 
 def is_turn_done(session: OwnedSession, turn_id: str) -> bool:
-    """Was this turn answered already? Until the session's transaction ends, it will not be.
+    """Is this turn answered? It cannot become so until the session's transaction ends.
 
-    What is no turn of the service's, such as a run by hand, is never over.
+    A turn that the service does not know, such as a run by hand, is never done.
     """
     if not turn_id:
         return False
     return _TURN_STATE.execute(session, {"turn": turn_id}).scalar_one_or_none() == "done"
 
-
-_log = logging.getLogger(__name__)
 
 Factory = Callable[[], Session]
 _LARGEST = 1 << 18  # characters of a call's arguments
@@ -95,14 +95,14 @@ _NOT_YOURS = "Whose data it is, no request can say."
 
 
 class ApplyOnce:
-    """Applies the calls of a toolbox, each in a session of its own from the factory."""
+    """Applies the calls of a toolbox, each in a session of its own."""
 
     def __init__(self, toolbox: Toolbox, factory: Factory) -> None:
         self.toolbox = toolbox
         self._factory = factory
 
     def __call__(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
-        """The typed result of one call; it raises nothing that a tool or a database does."""
+        """Return the typed result of one call. Errors of tools and databases are not raised."""
         try:
             return self._applied(name, arguments, binding)
         except (DBAPIError, PoolTimeout, Unavailable) as error:
@@ -136,7 +136,7 @@ class ApplyOnce:
 
     @contextmanager
     def _session(self, binding: Binding, *, reads: bool = False) -> Iterator[OwnedSession]:
-        """Closed in any case, even where its transaction could not begin: it holds a connection."""
+        """Open a session, and close it even if its transaction could not begin."""
         with owned_session(self._factory(), binding.user_id) as session:
             if reads:
                 session.connection(execution_options={READ_ONLY: True})
@@ -180,7 +180,7 @@ class ApplyOnce:
     def _kept_after_all(
         self, name: str, arguments: dict[str, Any], binding: Binding
     ) -> dict[str, Any] | None:
-        """A connection lost while it committed may have committed: the operation's row knows."""
+        """Return the stored result if a connection that was lost during commit did commit."""
         tool = self.toolbox.get(name)
         if tool is None or tool.info.reads or not binding.operation:
             return None
@@ -192,8 +192,8 @@ class ApplyOnce:
     def _refused(
         self, tool: Tool, digest: str, words: list[str], binding: Binding
     ) -> dict[str, Any]:
-        """Arguments that would say whose data it is: nothing happens, and it is on record."""
-        names = ", ".join(sorted({_short_name(one) for one in words})[:5])
+        """Refuse arguments that name a user, and record the attempt."""
+        names = ", ".join(sorted({_short_name(word) for word in words})[:5])
         _log.warning("a call of %s tried to set %s and was refused", tool.info.name, names)
         found = failed(
             "invalid_input", _NOT_YOURS, refused=sorted({_short_name(one) for one in words})
@@ -207,7 +207,7 @@ class ApplyOnce:
 
 
 def _run_tool(tool: Tool, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
-    """The tool's own answer; what it wrote is in the session, and not in the database yet."""
+    """Run the tool. What it wrote is in the session, but not committed."""
     try:
         data = tool.run(arguments, call)
         call.session.flush()
@@ -223,7 +223,7 @@ def _run_tool(tool: Tool, arguments: dict[str, Any], call: Call) -> dict[str, An
 
 
 def _to_json_value(data: Any) -> Any:
-    """What JSON can say; anything else is a mistake of the tool's author, found here."""
+    """Return a JSON value. Anything else is a mistake of the tool's author and fails here."""
     return json.loads(json.dumps(data, allow_nan=False))
 
 
@@ -235,12 +235,12 @@ def _replay(known: RecordedOperation, tool: Tool, digest: str) -> dict[str, Any]
 
 
 def _turn_of(operation: str) -> str:
-    """The turn that an operation belongs to: operations are named `turn:number`."""
+    """Return the turn of an operation: operations are named `turn:number`."""
     return operation.rpartition(":")[0]
 
 
 def _digest(arguments: dict[str, Any]) -> str:
-    """A hash of the arguments; empty where they are too long or cannot be written."""
+    """Return a hash of the arguments; empty if they are too long or not JSON."""
     try:
         text = json.dumps(arguments, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

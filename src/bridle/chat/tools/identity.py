@@ -22,7 +22,7 @@ _LONGEST = 200  # characters of a user, a conversation, an operation
 
 
 class BindingRefused(AgentError):
-    """A tool call that nobody vouches for: unsigned, forged, too old, or seen already."""
+    """A tool call whose binding is unsigned, forged, too old, or was used before."""
 
     hint = "Only the chat server calls these tools; both sides need the same secret."
 
@@ -32,9 +32,9 @@ class BindingRefused(AgentError):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """For whom a tool call runs. `operation` is applied once: called again, it answers the same.
+    """For whom a tool call runs. An `operation` is applied once, and then gives the same result.
 
-    `now` is the user's clock where a test or a replay sets it; otherwise it is asked when needed.
+    `now` is the user's time if a test or a replay sets it; otherwise it is read when needed.
     """
 
     user_id: str
@@ -55,24 +55,24 @@ class Binding:
             raise BindingRefused("the binding's time has no zone")
 
     def __repr__(self) -> str:
-        """For logs: whose it is stays unsaid."""
+        """Leave out the user, for logs."""
         return f"Binding(user_id=…, operation={self.operation!r}, timezone={self.timezone!r})"
 
     @property
     def moment(self) -> datetime:
-        """Now, in the user's zone; in UTC where that zone is unknown."""
+        """Now, in the user's time zone; in UTC if it is unknown."""
         return (self.now or datetime.now(UTC)).astimezone(self.zone)
 
     @property
     def zone(self) -> ZoneInfo:
-        """The user's time zone; UTC where nobody knows it."""
+        """The user's time zone; UTC if it is unknown."""
         try:
             return ZoneInfo(self.timezone)
         except (KeyError, ValueError, OSError):
             return ZoneInfo("UTC")
 
     def to_wire(self) -> dict[str, Any]:
-        """As it stands in `_meta`."""
+        """Return the binding for `_meta`."""
         found: dict[str, Any] = {"user_id": self.user_id, "conversation_id": self.conversation_id}
         found |= {"operation": self.operation, "timezone": self.timezone}
         found["language"] = self.language
@@ -82,7 +82,7 @@ class Binding:
 
 
 def parse_binding(wire: object) -> Binding:
-    """The binding that `_meta` holds. Raise `BindingRefused`."""
+    """Parse a binding from `_meta`. Raise `BindingRefused`."""
     if not isinstance(wire, dict):
         raise BindingRefused("the call is not bound to a user")
     fields = ("user_id", "conversation_id", "operation", "timezone", "language")
@@ -95,7 +95,7 @@ def parse_binding(wire: object) -> Binding:
 
 
 class Signer:
-    """Signs bindings, and checks them: with one secret, for one call, once, for a short while."""
+    """Signs and checks bindings: with one secret, for one call, once, for a short time."""
 
     def __init__(self, secret: str | bytes, *, window: float = SIGNATURE_SECONDS) -> None:
         self._secret = secret.encode() if isinstance(secret, str) else secret
@@ -106,13 +106,13 @@ class Signer:
 
     @property
     def token(self) -> str:
-        """What opens the door of an HTTP server with the same secret; it signs nothing."""
+        """The token for an HTTP server with the same secret. It cannot sign anything."""
         return hmac.new(self._secret, b"bridle chat-tools: the door", hashlib.sha256).hexdigest()
 
     def sign(
         self, binding: Binding, tool: str, arguments: dict[str, Any], *, at: datetime | None = None
     ) -> dict[str, Any]:
-        """The binding as it goes into `_meta`, vouched for."""
+        """Return the binding for `_meta`, signed."""
         wire = binding.to_wire()
         wire["issued"] = int((at or datetime.now(UTC)).timestamp() * 1000)
         wire["nonce"] = secrets.token_urlsafe(12)
@@ -122,7 +122,7 @@ class Signer:
     def check(
         self, wire: object, tool: str, arguments: dict[str, Any], *, at: datetime | None = None
     ) -> Binding:
-        """The binding, if its signature holds for this very call. Raise `BindingRefused`."""
+        """Return the binding if it is signed for exactly this call. Raise `BindingRefused`."""
         binding = parse_binding(wire)
         assert isinstance(wire, dict)
         said = wire.get("signature")

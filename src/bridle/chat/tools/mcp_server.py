@@ -32,7 +32,7 @@ _THREADS = 8
 
 
 class ToolServer:
-    """Keeps the promise `ToolSource` in this process. `session_factory` makes sessions."""
+    """A `ToolSource` in this process. `session_factory` returns a database session."""
 
     def __init__(self, toolbox: Toolbox, session_factory: "Callable[[], Session]") -> None:
         check_session_factory(session_factory)
@@ -44,16 +44,16 @@ class ToolServer:
         self._infos = toolbox.infos()
 
     async def warm(self) -> None:
-        """Load what takes a second, and connect: the first message need not wait for it."""
+        """Import libraries and connect, so that the first message need not wait."""
         await asyncio.to_thread(_import_libraries)
         await self._connector.connection().client()
 
     async def list(self) -> tuple[ToolInfo, ...]:
-        """The tools."""
+        """Return the tools."""
         return self._infos
 
     async def call(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
-        """Call one of them for the user of the binding; a typed result."""
+        """Call a tool for the user of the binding. Return a typed result."""
         if self._applying is None:
             await asyncio.to_thread(_import_libraries)
         from mcp.shared.exceptions import MCPError
@@ -78,7 +78,7 @@ class ToolServer:
             return failed("processing_error", TROUBLE)
 
     async def close(self) -> None:
-        """Leave nothing running."""
+        """Close the connection and stop the threads."""
         await self._connector.close()
         threads, self._threads = self._threads, None
         if threads is not None:
@@ -87,7 +87,7 @@ class ToolServer:
     def protocol(
         self, *, seal: Signer | None = None, bound: Binding | None = None
     ) -> "Server[Any]":
-        """The server of the SDK for a transport: calls are signed, or all of them one user's."""
+        """Return the SDK's server for a transport: calls are signed, or all run for one user."""
         from bridle.chat.tools.mcp_wire import admit_signed, admit_user, build_server
 
         if (seal is None) == (bound is None):
@@ -96,7 +96,7 @@ class ToolServer:
         return build_server(self.toolbox, self.apply, admit)
 
     async def apply(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
-        """Apply a call that was admitted, in a worker thread."""
+        """Apply an admitted call in a worker thread."""
         if self._applying is None:
             from bridle.chat.tools.apply_once import ApplyOnce
 
@@ -115,7 +115,7 @@ class ToolServer:
 
 
 def _import_libraries() -> None:
-    """The SDK and the database's library take a second: in a thread, nobody else waits for it."""
+    """Import the SDK and the database library, which takes a second."""
     from importlib import import_module
 
     for name in ("bridle.chat.tools.mcp_wire", "bridle.chat.tools.apply_once", "mcp"):

@@ -34,7 +34,7 @@ Admit = Callable[[Mapping[str, Any], str, dict[str, Any]], Binding]
 
 
 def build_server(toolbox: Toolbox, apply: Apply, admit: Admit) -> Server[Any]:
-    """A server of the SDK that offers the tools."""
+    """Build a server of the SDK that offers the tools."""
     listed = [_to_mcp_tool(one) for one in toolbox]
 
     async def on_list(
@@ -64,17 +64,17 @@ def build_server(toolbox: Toolbox, apply: Apply, admit: Admit) -> Server[Any]:
 
 
 def admit_in_process(meta: Mapping[str, Any], tool: str, arguments: dict[str, Any]) -> Binding:
-    """In the same process the binding is taken as it is: nobody else can speak there."""
+    """Trust the binding: within one process nobody else can send it."""
     return parse_binding(meta.get(BINDING_KEY))
 
 
 def admit_signed(seal: Signer) -> Admit:
-    """From anywhere else it has to be signed, for this very call."""
+    """Require a binding that is signed for exactly this call."""
     return lambda meta, tool, arguments: seal.check(meta.get(BINDING_KEY), tool, arguments)
 
 
 def admit_user(binding: Binding) -> Admit:
-    """Every call is this user's, whatever it says: whoever started the server is that user."""
+    """Run every call for this user, who started the server."""
 
     def admit(meta: Mapping[str, Any], tool: str, arguments: dict[str, Any]) -> Binding:
         if BINDING_KEY in meta:
@@ -85,7 +85,7 @@ def admit_user(binding: Binding) -> Admit:
 
 
 def to_tool_info(tool: types.Tool) -> ToolInfo:
-    """A tool that a server listed, as a model is told of it."""
+    """Convert a tool that a server listed."""
     notes = tool.annotations or types.ToolAnnotations()
     return ToolInfo(
         tool.name,
@@ -97,7 +97,7 @@ def to_tool_info(tool: types.Tool) -> ToolInfo:
 
 
 def parse_result(found: types.CallToolResult) -> dict[str, Any]:
-    """The typed result in what a server answered; anything else is none."""
+    """Return the typed result of a server's answer; a failure if it is not one."""
     data = found.structured_content
     if data is None:
         data = _text(found)
@@ -141,10 +141,10 @@ _CONNECTING = 5.0  # seconds
 
 
 class _MessageLogFilter(logging.Filter):
-    """The SDK would write whole messages into its log; in ours stands who the user is."""
+    """Drops log lines of the SDK that contain whole messages, and so the user's id."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Is it a line that may be written?"""
+        """May this line be logged?"""
         return not str(record.msg).startswith(("Sending client message", "SSE message"))
 
 
@@ -152,13 +152,13 @@ logging.getLogger("mcp.client.streamable_http").addFilter(_MessageLogFilter())
 
 
 def connect_program(command: Sequence[str], environ: Mapping[str, str]) -> Client:
-    """A program that is started here, and ends with the connection."""
+    """Return a client for a program, which it starts and stops."""
     started = StdioServerParameters(command=command[0], args=list(command[1:]), env=dict(environ))
     return Client(started, cache=None)
 
 
 def connect_http(url: str, token: str) -> Client:
-    """An address."""
+    """Return a client for an HTTP address."""
     return Client(_http_streams(url, token), cache=None)
 
 

@@ -22,12 +22,18 @@ from bridle.workspace.text import one_line
 if TYPE_CHECKING:
     from mcp import Client
 
+_log = logging.getLogger(__name__)
+
 
 _CLOSE_SECONDS = 5.0  # seconds for an orderly end
 
 
 class Connection:
-    """One connection, from its opening to its end."""
+    """One connection to a tool server, held by a task of its own.
+
+    The SDK's client must be opened and closed by the same task, but many tasks call it. It belongs
+    to one event loop.
+    """
 
     def __init__(self, make: "Callable[[], Client]") -> None:
         self.loop = asyncio.get_running_loop()
@@ -38,16 +44,16 @@ class Connection:
         self._task = self.loop.create_task(self._own(make))
 
     async def client(self) -> "Client":
-        """The client, once it is there. Raise `ToolError` where it never will be."""
+        """Return the client once it is connected. Raise `ToolError` if it cannot connect."""
         return await asyncio.shield(self._ready)
 
     def discard(self) -> None:
-        """Nobody takes it from here on; what is under way is told that it is gone."""
+        """Stop using the connection. Calls that are under way fail."""
         self.closed = True
         self._stop.set()
 
     async def wait_closed(self) -> None:
-        """Until nothing of it runs any more."""
+        """Close the connection and wait until it is closed."""
         self.discard()
         if not self._ready.done():
             self._task.cancel()  # it is still being opened
@@ -72,14 +78,14 @@ class Connection:
 
 
 class Connector:
-    """The connection that counts now."""
+    """Opens a connection when it is needed, and a new one if it was lost."""
 
     def __init__(self, make: "Callable[[], Client]") -> None:
         self._make = make
         self._connection: Connection | None = None
 
     def connection(self) -> Connection:
-        """The one that is open, or a new one."""
+        """Return the open connection, or a new one."""
         connection = self._connection
         if (
             connection is None
@@ -90,33 +96,32 @@ class Connector:
         return connection
 
     async def close(self) -> None:
-        """Let go of it. It may be used again: then it is opened anew."""
+        """Close the connection. It is opened again when it is needed."""
         connection, self._connection = self._connection, None
         if connection is not None and connection.loop is asyncio.get_running_loop():
             await connection.wait_closed()
 
 
 def _retrieve_exception(ready: "asyncio.Future[Client]") -> None:
-    """An opening that failed is told to those who asked; it is no news to the loop."""
+    """Retrieve the exception, so that the event loop does not log it."""
     with contextlib.suppress(asyncio.CancelledError):
         ready.exception()
 
 
-_log = logging.getLogger(__name__)
 SECRET_VARIABLE = "BRIDLE_CHAT_SECRET"  # in the environment of both sides
 _PAGES = 50
 _LARGEST = 1 << 18  # bytes of a call
 
 
 class _ConnectionLost(Exception):
-    """The connection is gone; what was under way may have happened."""
+    """The connection was lost; a call that was under way may have been applied."""
 
 
 class RemoteTools:
-    """Keeps the promise `ToolSource` over a transport.
+    """A `ToolSource` over a transport.
 
-    `where` is an address (`http://127.0.0.1:8400/mcp`) or a command as a list of words. A program
-    that is started here gets a secret of its own, unless one is given; an address needs one.
+    `where` is an address (`http://127.0.0.1:8400/mcp`) or a command as a list of words. An address
+    needs a secret; a program gets a new one if none is given.
     """
 
     def __init__(
@@ -141,14 +146,14 @@ class RemoteTools:
         self._listed: tuple[Connection, dict[str, ToolInfo]] | None = None
 
     async def warm(self) -> None:
-        """Connect, so that the first message need not wait for it. A failure shows with a call."""
+        """Connect, so that the first message need not wait. Only log a failure."""
         try:
             await self._known(self._connector.connection())
         except _ConnectionLost as error:
             _log.warning("the tool server cannot be reached yet: %s", error)
 
     async def list(self) -> tuple[ToolInfo, ...]:
-        """The tools. Raise `ToolError` while the server cannot be reached."""
+        """Return the tools. Raise `ToolError` if the server cannot be reached."""
         for again in (True, False):
             connection = self._connector.connection()
             try:
@@ -161,7 +166,7 @@ class RemoteTools:
         raise AssertionError("it was asked twice")
 
     async def call(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
-        """Call one of them for the user of the binding; a typed result."""
+        """Call a tool for the user of the binding. Return a typed result."""
         if not _can_be_sent(name, arguments):
             return failed("invalid_input", "The arguments cannot be read, or are too long.")
         for again in (True, False):
@@ -176,7 +181,7 @@ class RemoteTools:
         return failed("processing_error", TROUBLE)
 
     async def close(self) -> None:
-        """Leave nothing running."""
+        """Close the connection."""
         await self._connector.close()
 
     async def _once(
@@ -212,7 +217,7 @@ class RemoteTools:
             raise _ConnectionLost(type(error.__cause__ or error).__name__) from error
 
     async def _known(self, connection: Connection) -> dict[str, ToolInfo]:
-        """The tools by name, asked for once a connection."""
+        """Return the tools by name, listed once per connection."""
         if self._listed is not None and self._listed[0] is connection:
             return self._listed[1]
         from bridle.chat.tools.mcp_wire import to_tool_info
@@ -224,7 +229,7 @@ class RemoteTools:
             async with asyncio.timeout(self._timeout):
                 for _ in range(_PAGES):
                     page = await client.list_tools(cursor=cursor)
-                    found |= {one.name: to_tool_info(one) for one in page.tools}
+                    found |= {tool.name: to_tool_info(tool) for tool in page.tools}
                     if (cursor := page.next_cursor) is None:
                         break
         except Exception as error:  # as above
@@ -245,14 +250,14 @@ class RemoteTools:
 
 
 def _means_lost(code: int) -> bool:
-    """Codes that say that nobody is there, not that somebody said no."""
+    """Does this error code mean that the connection is lost, not that a call was refused?"""
     from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR
 
     return code in (CONNECTION_CLOSED, INTERNAL_ERROR)
 
 
 def _can_be_sent(name: str, arguments: dict[str, Any]) -> bool:
-    """Half a character, or what is no JSON, would take the connection with it."""
+    """Can the call be encoded? Invalid text or values would break the connection."""
     try:
         text = json.dumps([name, arguments], ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError):

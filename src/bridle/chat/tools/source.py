@@ -32,7 +32,7 @@ _DEEPEST = 20
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo:
-    """One tool, as a model is told of it. `parameters` is a JSON Schema without any user in it."""
+    """A tool as the model sees it. `parameters` is a JSON Schema without a user."""
 
     name: str
     description: str
@@ -42,28 +42,28 @@ class ToolInfo:
 
 
 class ToolSource(Protocol):
-    """Where the tools of a chat are. `call` never raises for what a tool or its server does."""
+    """Where the tools of a chat come from. `call` does not raise errors of a tool or its server."""
 
     async def list(self) -> tuple[ToolInfo, ...]:
-        """The tools, in the order they are shown. Raise `ToolError` where they are away."""
+        """Return the tools in order. Raise `ToolError` if they cannot be reached."""
         ...
 
     async def call(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
-        """Call one of them for the user of the binding; a typed result."""
+        """Call a tool for the user of the binding. Return a typed result."""
         ...
 
     async def close(self) -> None:
-        """Leave nothing running."""
+        """Close connections."""
         ...
 
 
 def succeeded(data: Any) -> dict[str, Any]:
-    """A result that worked."""
+    """Return a typed result of success."""
     return {"success": True, "data": data}
 
 
 def failed(code: Code, message: str, **more: Any) -> dict[str, Any]:
-    """A result that did not; the message is a sentence for a person."""
+    """Return a typed result of failure. The message is a sentence for a person."""
     return {"success": False, "error": {"code": code, "message": message, **more}}
 
 
@@ -79,13 +79,13 @@ def is_result(value: object) -> bool:
 
 
 def is_owner_word(name: str) -> bool:
-    """Would an argument of that name say whose data it is? However it is written."""
+    """Would an argument of that name name a user, however it is written?"""
     plain = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(one for one in plain if one.isalnum()) in _OWNERS
+    return "".join(character for character in plain if character.isalnum()) in _OWNERS
 
 
 def owner_words(arguments: object) -> list[str]:
-    """The names, at any depth, by which arguments try to say whose data they are."""
+    """Return the argument names, at any depth, that would name a user."""
     return list(_owner_words(arguments, 0))
 
 

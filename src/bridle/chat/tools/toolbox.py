@@ -39,10 +39,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class ToolFailed(AgentError):
-    """A tool says why it cannot: a code, and a sentence for a person. Nothing of it is kept.
+    """Raised by a tool that cannot do its work: a code, and a sentence for a person.
 
-    `field` is the argument that it is about, where it is about one. `hint` is what the person can
-    say instead.
+    Its changes are rolled back. `field` is the argument that is wrong, if it is one. `hint` is what
+    the person can write instead.
     """
 
     def __init__(self, code: Code, message: str, *, field: str = "", hint: str = "") -> None:
@@ -53,7 +53,7 @@ class ToolFailed(AgentError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a tool is handed beside its arguments: the user's session, and when it is there."""
+    """What a tool gets besides its arguments: the user's session, time and language."""
 
     session: "OwnedSession"
     binding: Binding
@@ -71,7 +71,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One function, as it is described and called."""
+    """A function, its description and its signature."""
 
     info: ToolInfo
     function: Callable[..., Any]
@@ -79,7 +79,7 @@ class Tool:
     whole: type[Struct] | None = None  # the arguments are one struct
 
     def run(self, arguments: dict[str, Any], call: Call) -> Any:
-        """Call it with what the model wrote. Raise `ToolFailed`, or `ToolError` for a bad fit."""
+        """Call it with the model's arguments. Raise `ToolFailed` or `ToolError` (bad arguments)."""
         if self.whole is not None:
             return self.function(call, _fill_struct(self.whole, arguments))
         first, named = self.signature.bind(arguments, None)  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ class Tool:
 
 
 class Toolbox:
-    """Tools by name, in the order in which they were put in."""
+    """Tools by name, in the order in which they were added."""
 
     def __init__(self, name: str, instructions: str = "") -> None:
         self.name = name
@@ -101,11 +101,11 @@ class Toolbox:
         return len(self._tools)
 
     def get(self, name: str) -> Tool | None:
-        """The tool of that name."""
+        """Return the tool of that name."""
         return self._tools.get(name)
 
     def infos(self) -> tuple[ToolInfo, ...]:
-        """What a model is told of them."""
+        """Return the tools as the model sees them."""
         return tuple(one.info for one in self)
 
     @overload
@@ -123,7 +123,7 @@ class Toolbox:
         reads: bool = False,
         deletes: bool = False,
     ) -> Any:
-        """Put a function in. Its docstring is what a model reads. Raise `ConfigError`."""
+        """Add a function. The model reads its docstring. Raise `ConfigError`."""
         if function is None:
             return partial(self._put, name=name, reads=reads, deletes=deletes)
         return self._put(function, name=name, reads=reads, deletes=deletes)
@@ -147,7 +147,7 @@ class Toolbox:
 
 
 def _signature(function: Callable[..., Any], name: str) -> Signature:
-    """What the function takes, but for the call itself, which is its first parameter."""
+    """Read the function's parameters, without the first one, which is the call."""
     code = getattr(function, "__code__", None)
     if code is None or code.co_argcount + code.co_posonlyargcount < 1:
         raise ConfigError(f"The tool {name} takes no `call`.", hint="Make it the first parameter.")
@@ -163,14 +163,14 @@ def _signature(function: Callable[..., Any], name: str) -> Signature:
 
 
 def _struct_argument(signature: Signature) -> type[Struct] | None:
-    """The struct that is the function's one argument, if it is that."""
+    """Return the struct if it is the function's only argument."""
     fields = msgspec.structs.fields(signature.struct)
     kind = fields[0].type if len(fields) == 1 else None
     return kind if isinstance(kind, type) and issubclass(kind, Struct) else None
 
 
 def _closed_schema(parameters: dict[str, Any], whole: type[Struct] | None) -> dict[str, Any]:
-    """The schema, with nothing accepted beside it."""
+    """Return the schema, accepting no other arguments."""
     if whole is None:
         return {**parameters, "additionalProperties": False}
     shared = dict(parameters["$defs"])
@@ -190,7 +190,7 @@ def _fill_struct(whole: type[Struct], arguments: dict[str, Any]) -> Struct:
 
 
 def _property_names(schema: Any) -> Iterator[str]:
-    """Every property that a schema names, at any depth."""
+    """Yield every property name of a schema, at any depth."""
     if isinstance(schema, dict):
         properties = schema.get("properties")
         if isinstance(properties, dict):

@@ -1,11 +1,12 @@
 """What the chat's routes work with, all of it handed in."""
 
 import html
+from collections.abc import Callable
 from pathlib import Path
 
 from bridle.chat.app import ChatApp
-from bridle.chat.service import Tell
 from bridle.chat.values import Locale, Reply
+from bridle.chat.worker import OnText
 from bridle.errors import ConfigError
 from bridle.server.chat.jwt import Bearing
 from bridle.server.chat.task_events import Watching
@@ -69,16 +70,24 @@ class ChatRoom:
     async def reply(
         self,
         user: str,
-        said: tuple[str, str | None],
+        message: str,
+        conversation_id: str | None,
+        *,
         key: str,
-        setting: Locale,
-        tell: Tell | None = None,
+        locale: Locale,
+        on_accepted: Callable[[], None] | None = None,
+        on_text: OnText | None = None,
     ) -> Reply:
-        """Answer a message; who watches the user's list sees at once what came of it."""
-        message, conversation = said
+        """Answer a message. Whoever watches the user's list sees the changes at once."""
         try:
             return await self.app.service.reply(
-                user, message, conversation, key=key, setting=setting, tell=tell
+                user,
+                message,
+                conversation_id,
+                key=key,
+                locale=locale,
+                on_accepted=on_accepted,
+                on_text=on_text,
             )
         finally:
             self.watching.touched(user)

@@ -1,6 +1,6 @@
 """The routes of the chat: say something, look back, the list beside it, the page."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
@@ -30,8 +30,7 @@ from bridle.server.chat.schemas import (
     Tasks,
     ToolUse,
 )
-from bridle.server.chat.speaking import spoken
-from bridle.server.chat.streaming import events, wants_stream
+from bridle.server.chat.streaming import events, reply_events, wants_stream
 from bridle.server.chat.task_events import Status, tasks
 from bridle.server.openapi import REF, Book, Schema, description
 from bridle.server.problems import Problem
@@ -60,18 +59,23 @@ async def send_message(
 ) -> Reply | Flow:
     """Say something; the answer is the reply.
 
-    With `Accept: text/event-stream` it comes as a stream: accepted, text, done. The same
-    Idempotency-Key with the same message again is answered with the same reply, and nothing is done
-    twice.
+    With `Accept: text/event-stream` it comes as a stream: `accepted`, `text` as the model writes
+    it, and `done` with the whole reply. The same Idempotency-Key with the same message is answered
+    with the same reply, and nothing is done twice.
     """
     if context.stopping:
         raise refused("server_stopping", "The chat is being shut down.", "Try again in a moment.")
-    said = body.message, body.conversation_id or None
-    setting = Locale(_zone(body.timezone), _language(body.language))
+    reply_to_message = partial(
+        context.reply,
+        user_id,
+        body.message,
+        body.conversation_id or None,
+        key=idempotency_key,
+        locale=Locale(_zone(body.timezone), _language(body.language)),
+    )
     if wants_stream(request.headers.get("accept", "")):
-        pieces = spoken(lambda tell: context.reply(user_id, said, idempotency_key, setting, tell))
-        return await events(pieces, context, request)
-    reply = await context.reply(user_id, said, idempotency_key, setting)
+        return await events(reply_events(reply_to_message), context, request)
+    reply = await reply_to_message()
     headers = {"idempotent-replayed": "true"} if reply.replayed else {}
     return Reply(ChatAnswer(reply.response, reply.conversation_id), headers=headers)
 

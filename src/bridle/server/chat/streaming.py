@@ -1,14 +1,21 @@
-"""Streams as answers of the chat's routes, by the server's own `Flow`."""
+"""Answers of the chat as server-sent events."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Protocol
 
 from starlette.requests import Request
 
+from bridle.chat.values import Reply
 from bridle.server.auth import stay_of
 from bridle.server.chat.context import ChatRoom
-from bridle.server.sse import EVENTS, Flow
+from bridle.server.chat.problems import of
+from bridle.server.chat.schemas import ChatAnswer, Nothing, Piece
+from bridle.server.sse import EVENTS, KEEP_ALIVE, Flow, told
 
 _STREAM = "text/event-stream"
+_QUIET = 10.0  # seconds
 
 
 def wants_stream(accept: str) -> bool:
@@ -17,5 +24,56 @@ def wants_stream(accept: str) -> bool:
 
 
 async def events(pieces: AsyncGenerator[bytes, None], context: ChatRoom, request: Request) -> Flow:
-    """The pieces on their way, as long as the token is good. Raise what the first of them does."""
+    """Send the pieces as long as the token is valid. Raise what the first of them raises."""
     return await Flow.begun(pieces, EVENTS, context.limits.stalled_seconds, stay_of(request))
+
+
+class ReplyFunction(Protocol):
+    """Answers a message, and reports when it is accepted and what of the reply can be shown."""
+
+    def __call__(
+        self, *, on_accepted: Callable[[], None], on_text: Callable[[str], None]
+    ) -> Coroutine[Any, Any, Reply]: ...
+
+
+async def reply_events(ask: ReplyFunction) -> AsyncGenerator[bytes, None]:
+    """Yield a reply as events: `accepted`, `text` as it is written, then `done` or `error`.
+
+    An error before the message is accepted is raised. The texts add up to the response of `done`,
+    unless another worker had to answer the message; `done` is always right.
+    """
+    ready: asyncio.Queue[str | None] = asyncio.Queue()  # None: accepted, and later: it is over
+    asking = asyncio.create_task(
+        ask(on_accepted=lambda: ready.put_nowait(None), on_text=ready.put_nowait)
+    )
+    asking.add_done_callback(lambda _: ready.put_nowait(None))
+    try:
+        await ready.get()
+        if asking.done() and ready.empty():
+            await asking  # refused
+        yield told("accepted", Nothing())
+        sent = ""
+        while (text := await _next_text(ready)) is not None:
+            sent += text
+            yield told("text", Piece(text)) if text else KEEP_ALIVE
+        try:
+            reply = asking.result()
+        except Exception as error:  # the stream has begun, so the error is an event
+            yield told("error", of(error))
+            return
+        if rest := reply.response.removeprefix(sent):
+            yield told("text", Piece(rest))
+        yield told("done", ChatAnswer(reply.response, reply.conversation_id))
+    finally:
+        asking.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await asking
+
+
+async def _next_text(ready: "asyncio.Queue[str | None]") -> str | None:
+    """Return the next text; empty if it is quiet for a while; None at the end."""
+    try:
+        async with asyncio.timeout(_QUIET):
+            return await ready.get()
+    except TimeoutError:
+        return ""
