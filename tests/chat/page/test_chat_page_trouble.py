@@ -156,3 +156,24 @@ def test_what_was_written_when_the_sign_in_expired_is_there_afterwards(window, s
     me.page.get_by_label("Token").press("Enter")
     expect(me.field).to_have_value("add a long thought")
     assert me.tasks.get_by_text("long thought").count() == 0  # it is for the person to send it
+
+
+@pytest.mark.parametrize("talk", ["a new one", "one that has begun"])
+def test_a_message_that_failed_and_a_draft_are_there_after_a_reload(window, talk):
+    me = window("ana")
+    if talk != "a new one":
+        me.say("add one", "Got it!")
+    refusing(me, 429, "rate_limited", "Please wait a moment.", "", **{"Retry-After": "20"})
+    me.say("add two")
+    assert trouble(me)[1] == ["Try again"]
+    me.field.fill("half a thought")
+    me.page.reload()
+    expect(me.field).to_have_value("half a thought")
+    expect(me.log.locator(".line.user").last).to_contain_text("add two")
+    assert trouble(me) == ("You have sent many messages in a short time.", ["Try again"])
+    me.page.unroute(ANSWERS)
+    me.page.get_by_role("button", name="Try again").click()
+    expect(me.log.locator(".line").last).to_contain_text("Added 'two'")
+    me.page.reload()
+    expect(me.log.locator(".line").last).to_contain_text("Added 'two'")
+    expect(me.page.get_by_role("alert")).to_have_count(0)

@@ -9,6 +9,7 @@ import { type Language, RTL } from "./words.ts";
 
 const TOKEN = "bridle.chat.token"; // of this tab alone: another tab may be another person
 const SENT = "bridle.chat.sent"; // what this tab has sent and has no answer to yet
+const DRAFT = "bridle.chat.draft"; // what is being written in this tab, and by whom
 const AGAIN = 1_500; // milliseconds until a stream that broke is taken up again
 const LOOKS = 40; // times that an answer is looked for which another window waits for as well
 const LATER = 300; // seconds: who has to wait for longer is not told to try again
@@ -34,6 +35,9 @@ export function begin(): void {
     document.documentElement.lang = s.language.value;
     document.documentElement.dir = RTL.has(s.language.value) ? "rtl" : "ltr";
     document.title = s.me.value ? `${s.title.value} · ${s.me.value.user_id}` : s.title.value;
+  });
+  effect(() => {
+    if (s.gate.value === "in") sessionStorage.setItem(DRAFT, JSON.stringify({ user: s.who.value.user, text: s.draft.value }));
   });
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") s.drawer.value = false;
@@ -82,6 +86,7 @@ export async function signIn(token: string): Promise<boolean> {
   }
   s.about.value ??= await api.about().catch(() => null);
   const sent = kept(); // before anything new is said
+  s.draft.value ||= writtenBefore();
   s.gate.value = "in";
   void follow();
   const opened = open(named());
@@ -90,13 +95,19 @@ export async function signIn(token: string): Promise<boolean> {
   return true;
 }
 
+/** What this user was writing when the page was loaded anew. */
+function writtenBefore(): string {
+  const before = JSON.parse(sessionStorage.getItem(DRAFT) ?? "{}") as { user?: string; text?: string };
+  return before.user === s.who.value.user ? (before.text ?? "") : "";
+}
+
 let lastUser = ""; // whose sign-in expired: what they were writing is there when they are back
 
 export function signOut(why: "left" | "expired" = "left"): void {
   following?.abort();
   if (s.me.value) lastUser = why === "expired" ? s.me.value.user_id : "";
   sessionStorage.removeItem(TOKEN);
-  if (why === "left") sessionStorage.removeItem(SENT);
+  if (why === "left") for (const key of [SENT, DRAFT]) sessionStorage.removeItem(key);
   history.replaceState(null, "", location.pathname);
   s.gate.value = why;
   s.token.value = "";
@@ -152,9 +163,21 @@ export async function open(id: string | null): Promise<void> {
 function take(found: MessagePage, cursor: string): void {
   const lines = found.messages.map((one): s.Line => ({ id: one.id, role: one.role, text: one.content, state: "there" }));
   if (!cursor && lines.at(-1)?.role === "user") lines.push({ id: "next", role: "assistant", text: "", state: "waiting" });
-  s.lines.value = [...lines, ...(cursor ? s.lines.value : [])];
+  s.lines.value = [...lines, ...(cursor ? s.lines.value : failedBefore(lines))];
   s.earlier.value = found.next;
   s.unread.value = false;
+}
+
+/** The messages of this conversation that were not answered before the page was loaded anew. */
+function failedBefore(lines: readonly s.Line[]): s.Line[] {
+  const failed = kept().filter((one) => one.fault && one.user === s.who.value.user && one.conversation_id === s.current.value);
+  const last = lines.at(-1)?.id === "next" ? lines.at(-2) : undefined; // it reached the server, and its answer is looked for
+  return failed.filter((one) => one.message !== last?.text).flatMap(failedLines);
+}
+
+function failedLines({ key, message, conversation_id: place, fault }: Sent): s.Line[] {
+  const reply: s.Line = { id: `a${key}`, role: "assistant", text: "", state: "failed", key, place };
+  return [{ id: `u${key}`, role: "user", text: message, state: "there" }, fault ? { ...reply, fault } : reply];
 }
 
 export async function read(id: string, cursor: string): Promise<void> {
@@ -244,20 +267,24 @@ async function deliver(text: string, reply: s.Line, talk: Talk): Promise<void> {
       if (!elsewhere) throw error; // else it arrived when it was sent first, before its conversation had a name
       return hear({ ...body, conversation_id: line.place ?? null }, line, talk);
     });
+    unsettled(others(sent.key));
   } catch (error) {
     if (leaving) return;
-    put({ ...line, state: "failed", fault: faultOf(error) });
+    const fault = faultOf(error);
+    put({ ...line, state: "failed", fault });
     missed(error);
     if (s.gate.value === "expired") s.draft.value ||= text;
+    const isLost = s.gate.value === "expired" || fault.kind === "gone";
+    unsettled(isLost ? others(sent.key) : [...others(sent.key), { ...sent, conversation_id: talk.id, fault }]);
   }
-  unsettled(others(sent.key));
   void list();
 }
 
-/** A message that was sent, or waits for those before it, and has no answer yet. */
+/** A message that was sent, or waits for those before it, and has no answer yet; or why it has none. */
 interface Sent extends Wanted {
   readonly key: string;
   readonly user: string;
+  readonly fault?: s.Fault;
 }
 
 const kept = (): Sent[] => JSON.parse(sessionStorage.getItem(SENT) ?? "[]") as Sent[];
@@ -268,9 +295,13 @@ const unsettled = (sent: Sent[]): void => sessionStorage.setItem(SENT, JSON.stri
  *  twice, and an answer that it has, it gives again. */
 function takeUp(before: readonly Sent[]): void {
   const who = s.who.value;
-  for (const { key, user, ...sent } of before) {
+  for (const { key, user, fault, ...sent } of before) {
     if (user !== who.user) continue;
     const begins = sent.conversation_id === null && here.id === null;
+    if (fault) {
+      if (begins) s.lines.value = [...s.lines.value, ...failedLines({ key, user, fault, ...sent })];
+      continue;
+    }
     const talk = begins ? here : new Talk(sent.conversation_id);
     talk.keys.add(key);
     const spoken: s.Line = { id: `u${key}`, role: "user", text: sent.message, state: "there" };
