@@ -102,10 +102,10 @@ def test_T3_who_says_in_a_request_to_be_somebody_else_is_refused(database_url):
             status, found = await ana.say("show my tasks", fields=fields)
             assert (status, found["code"]) == (400, "invalid_request")
         headers = {"X-User-Id": "bob", "X-Forwarded-User": "bob"}
-        status, found = await ana.call(
-            "POST", "/api/ana/chat?user_id=bob", {"message": "show my tasks"}, headers=headers
-        )
+        said = {"message": "show my tasks"}
+        status, found = await ana.call("POST", "/api/ana/chat", said, headers=headers)
         assert status == 200 and "secret" not in found["response"]
+        assert (await ana.call("POST", "/api/ana/chat?user_id=bob", said))[0] == 400
         assert (await ana.call("POST", "/api/bob/chat", {"message": "hi"}))[0] == 403
 
     told(story, database_url)
