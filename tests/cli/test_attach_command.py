@@ -115,7 +115,7 @@ def test_in_a_pipe_each_line_is_a_prompt_and_a_question_is_left_to_others(bridle
     [
         (["http://127.0.0.1:1", "--token", "a-token-of-mine"], 1, "nobody listens there"),
         (["http://127.0.0.1:1"], 2, "your token was not sent there"),
-        (["ftp://127.0.0.1"], 2, "is no address of a server"),
+        (["ftp://127.0.0.1"], 2, "is not the address of a server"),
         (["nothing-like-it"], 2, "there is no session 'nothing-like-it'"),
         (["here", "there"], 2, "'here' is no URL"),
         (["http://127.0.0.1:1", "--token-file", "nowhere"], 2, "cannot be read from nowhere"),

@@ -95,7 +95,7 @@ def test_a_session_goes_on_with_no_agent_that_the_server_does_not_offer(tmp_path
         engines = EnginePool(opening(str(tmp_path / "state"), ["two"]))
         folder, work = SessionFolder(tmp_path / "state"), str(tmp_path / "work")
         sessions = LocalService(folder.folder, engines, (work,), choices=OFFER)
-        with pytest.raises(ForbiddenChoice, match="none that this server was started with"):
+        with pytest.raises(ForbiddenChoice, match="does not allow the agent"):
             await sessions.send(name, PromptRequest("go"), "ann")
         await sessions.stop(5.0)
 

@@ -255,7 +255,10 @@ def test_another_model_carries_the_session_from_then_on(tmp_path):
         await spoken(sessions, name)
         assert (await sessions.info(name)).model == "scripted/usual"
         warned = [one for one in told(sessions, name, TraceEvent) if one.kind == "model_replaced"]
-        words = "scripted/other, which carried the session, cannot be had: there is no model other"
+        words = (
+            "scripted/other, which ran this session before, is not available: "
+            "there is no model other"
+        )
         assert [one.detail for one in warned] == [{"model": "scripted/usual", "message": words}]
         await sessions.stop(5)
 

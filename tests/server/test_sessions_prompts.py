@@ -317,7 +317,7 @@ def test_only_so_many_prompts_wait_and_the_next_is_refused(tmp_path):
                 sessions.send(name, PromptRequest("x", queue=True), "ann"), QueueFull
             )
             assert (no.status_code, no.code) == (429, "queue_full")
-            assert no.message == "100 prompts wait already, and no more may; nothing was sent"
+            assert no.message == "100 prompts are waiting, which is the limit; nothing was sent"
             assert (
                 await sessions.send(name, PromptRequest("last", queue=True), "ann", "key") == last
             )

@@ -21,7 +21,7 @@ _LARGEST = 64 * 1024 * 1024  # bytes of an answer
 _ERROR = 64 * 1024
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _AGAIN = "What was accepted is kept; `bridle attach ID` starts it again."  # it is our own process
-_STAY: Any = {"allow_redirects": False}  # what is said to one server goes to no other
+_STAY: Any = {"allow_redirects": False}  # what is sent to one server goes to no other
 _GONE = (aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -43,7 +43,7 @@ class Connection:
 
     async def login(self, code: str) -> None:
         """Sign in with a one-time code instead of a token."""
-        self._headers["Origin"] = self._base  # a cookie alone is no word of ours
+        self._headers["Origin"] = self._base  # a cookie alone proves nothing
         found = read(await self.ask("POST", "/api/login", {"code": code}), _SignedIn)
         self._headers["X-Bridle-Key"] = found.key
 
@@ -56,7 +56,7 @@ class Connection:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> bytes:
-        """One request, and the body of its answer. Raise what the server refuses it with."""
+        """Send a request; return the body of its answer. Raise what it is refused with."""
         sent = json.encode(body) if body is not None else None
         about = {**self._headers, **(headers or {})}
         if sent is not None:
@@ -80,7 +80,7 @@ class Connection:
     async def stream(
         self, path: str, query: Mapping[str, Any], last: str = ""
     ) -> AsyncGenerator[Block, None]:
-        """The blocks of a stream until it ends, after an empty one once it is open.
+        """Yield the blocks of a stream until it ends, after an empty one once it is open.
 
         Raise what it is refused with, or `Unreachable`.
         """
@@ -112,7 +112,7 @@ class Connection:
             raise unreachable(self.where, problem, self._advice) from problem
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         if self._session is not None:
             session, self._session = self._session, None
             await session.close()
@@ -154,7 +154,7 @@ def _parse_url(url: str) -> tuple[str, str, str]:
         return path, "http://localhost", path
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
-            f"{url!r} is no address of a server",
+            f"{url!r} is not the address of a server",
             hint="It looks like http://127.0.0.1:8420, or unix:///path/of/a/socket.",
         )
     base = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

@@ -1,4 +1,4 @@
-"""What a server refuses, and what goes wrong on the way there, as our own errors again. Pure.
+"""What a server refuses, and network failures, as our own errors.
 
 A problem's `code` says which error it is; `origin.type` keeps the code for programs.
 """
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 class Problem(Struct):
-    """Problem details as the server sends them; whatever else they say is not needed here."""
+    """Problem details as the server sends them."""
 
     title: str = ""
     detail: str = ""
@@ -50,7 +50,7 @@ class Problem(Struct):
 
 
 def read(body: bytes, of: type[_T]) -> _T:
-    """An answer as what it should be. Raise `BadStream` where it is something else."""
+    """Decode an answer. Raise `BadStream` if it is something else."""
     try:
         return json.decode(body, type=of)
     except (DecodeError, RecursionError) as problem:
@@ -58,7 +58,7 @@ def read(body: bytes, of: type[_T]) -> _T:
 
 
 def refusal(status: int, body: bytes, wait: str = "") -> AgentError:
-    """The error that an answer stands for; `wait` is its Retry-After."""
+    """Return the error that an answer stands for; `wait` is its Retry-After."""
     found = _read(body)
     message = found.detail or found.title or _unknown(status, body)
     seconds = float(wait) if wait.isdecimal() else None
@@ -98,16 +98,16 @@ def _unknown(status: int, body: bytes) -> str:
 
 
 def broken(where: str, problem: BaseException) -> Unreachable:
-    """A connection that ended in the middle."""
+    """Return the error for a connection that broke."""
     return Unreachable(
         f"the connection to {where} broke",
         problem,
-        hint="It is taken up again where that can be done; what was sent is kept.",
+        hint="It is opened again if possible. What was sent is kept.",
     )
 
 
 def unreachable(where: str, problem: BaseException, hint: str = "") -> Unreachable:
-    """No connection, or one that broke."""
+    """Return the error for a connection that could not be made."""
     found = getattr(problem, "os_error", problem)  # as aiohttp keeps it
     why = getattr(found, "strerror", None) or str(found) or type(found).__name__
     if isinstance(problem, TimeoutError):

@@ -1,7 +1,6 @@
-"""Server-sent events with their ids: bytes in, as the socket splits them; blocks out, whole.
+"""Parse server-sent events as browsers do: bytes in, as the socket splits them; whole blocks out.
 
-Knows the framing, as browsers do it, and nothing of what the blocks mean. A block that has an id
-and no data is given out as well: it moves the place to come back to, and tells nothing.
+A block with an id and no data is returned, too: it only moves the position to resume from.
 """
 
 import re
@@ -16,7 +15,7 @@ _ENDS = re.compile(rb"\r\n|\n|\r")
 
 
 class Block(Struct, frozen=True):
-    """One block: the event's name, its data, and the id, where one was given (may be empty)."""
+    """One event: its name, its data, and its id if there is one (it may be empty)."""
 
     name: str = ""
     data: bytes | None = None
@@ -24,7 +23,7 @@ class Block(Struct, frozen=True):
 
 
 class Blocks:
-    """An incremental parser: `feed` it chunks; what an end of the stream cuts off is no block."""
+    """An incremental parser. A block that the end of the stream cuts off is dropped."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit

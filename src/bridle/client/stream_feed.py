@@ -1,9 +1,9 @@
-"""One session's records as a server streams them, folded as they come; no gap, no repeat.
+"""The records of one session as a server streams them, folded as they arrive; no gap, no repeat.
 
-One connection serves all who watch here. It is taken up again by itself, from the newest record
-that would survive the server; what was seen above that is held against what comes then. Where the
-two differ, the server has lost what it had not yet settled: everything is folded anew, and those
-who watch are told to go back.
+One connection serves all readers here. If it breaks it is opened again, from the newest record that
+is durable on the server. Records after that are compared with what was seen before. If they differ,
+the server has lost records that were not durable yet: everything is folded again, and readers get
+a `resync`.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from bridle.protocols.session_values import RecordPage, SessionInfo
 from bridle.protocols.store import Record
 from bridle.runtime.followed_session import TurnResults
 
-_ROOM = 4096  # records that are held for those who are a little behind
+_ROOM = 4096  # records that are kept for readers that are a little behind
 _PAGE = 500
 _FAR = 2**62  # beyond every record
-DELAYS = (0.1, 0.3, 1.0, 2.0, 5.0)  # seconds before the connection is tried again
+DELAYS = (0.1, 0.3, 1.0, 2.0, 5.0)  # seconds before the connection is opened again
 
 
 class StreamFeed:
@@ -61,11 +61,11 @@ class StreamFeed:
         self._floor = 0  # the newest record that is held no more
 
     def start(self) -> None:
-        """Follow, from the beginning."""
+        """Follow the session from its beginning."""
         self._task = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
-        """Follow no longer; those who watch here see the end."""
+        """Stop following; readers see the end."""
         self.closed = True
         if self._task is not None:
             self._task.cancel()
@@ -74,7 +74,7 @@ class StreamFeed:
         self._wake()
 
     async def until(self, there: Callable[[], bool], seconds: float | None = None) -> bool:
-        """Wait until the records say so; False: they did not in time. Raise what ended it."""
+        """Wait until the condition holds; False: it did not in time. Raise what ended the feed."""
         try:
             async with asyncio.timeout(seconds):
                 while not there():
@@ -92,7 +92,7 @@ class StreamFeed:
             raise Unreachable(f"session {self._id} is not watched any more")
 
     async def records(self, after: int) -> AsyncGenerator[Record, None]:
-        """Every record after that number: what was written, then live."""
+        """Yield every record after that number: what was written, then live."""
         last, era = after, self._era
         while not self.closed:
             if era != self._era:
@@ -112,7 +112,7 @@ class StreamFeed:
                 await self._news.wait()
 
     async def _batch(self, last: int) -> list[Record]:
-        """What is known after that number; what is held no more is asked for."""
+        """Return what is known after that number; what is no longer kept is requested."""
         if last >= self.seq:
             return []
         if last >= self._floor:
@@ -143,7 +143,7 @@ class StreamFeed:
         self._wake()
 
     async def _listen(self) -> None:
-        """One connection, until it ends."""
+        """Read one connection until it ends."""
         query, last = {"after": 0}, ""
         if self._settled:
             query, last = {}, str(self._settled)
@@ -162,7 +162,7 @@ class StreamFeed:
             self._stopping = False
 
     def _hear(self, block: Block) -> bool:
-        """One block; False where this connection has nothing more to say."""
+        """Handle one block; return whether to go on reading this connection."""
         if block.name == "resync":
             if _after(block) < self._settled:
                 self._start_over(_after(block))
@@ -176,7 +176,7 @@ class StreamFeed:
         return True
 
     def _take(self, record: Record) -> bool:
-        """Fold it, once; False: what was seen in its place is not true any more."""
+        """Fold a record, once; return False if the server lost what was seen in its place."""
         if record.seq <= self.seq:
             seen = next((one for one in reversed(self._held) if one.seq == record.seq), record)
             if seen == record:
@@ -193,7 +193,7 @@ class StreamFeed:
         return True
 
     def _start_over(self, right: int) -> None:
-        self._tell("the server lost what it had not kept yet; reading the session again")
+        self._tell("the server lost records that were not saved yet; reading the session again")
         self._era += 1
         self._lost = right
         self._clear()

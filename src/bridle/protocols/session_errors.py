@@ -1,24 +1,24 @@
-"""What the server says no to, each with its status and code. How that is sent is not known here.
+"""What a `SessionService` refuses, each with its code and its HTTP status.
 
 SessionError
-└── Refusal                    status, code · more: what else a program may want to know
+└── Refusal                    status, code · more: details for programs
     ├── ServerStopping         503  server_stopping
-    ├── Unavailable            503  unavailable          posted to who holds it; no outcome seen yet
+    ├── Unavailable            503  unavailable          sent to the owner; no outcome seen yet
     ├── UnknownWorkspace       403  unknown_workspace
-    ├── ForbiddenChoice        403  forbidden_choice     an agent or a model that is not offered
+    ├── ForbiddenChoice        403  forbidden_choice     an agent or a model that is not allowed
     ├── OtherWorkspace         409  other_workspace
     ├── QueueFull              429  queue_full
     ├── PromptBegun            409  prompt_begun
     ├── UndoClash              409  undo_clash
     ├── BadRequest             400  invalid_request
-    ├── ApprovalTaken          409  approval_answered    `more` has who won: by, allowed
+    ├── ApprovalTaken          409  approval_answered    `more` says who answered: by, allowed
     ├── ApprovalChanged        409  approval_changed
     ├── ApprovalExpired        410  approval_expired
     ├── IdempotencyConflict    409  idempotency_conflict
     └── NotFound               404  not_found
 
 `SessionBusy`, `SessionLocked`, `UnknownSession`, `UnknownApproval` and `EmptyPrompt` are the
-engine's own, and raised as they are.
+engine's own errors, and raised as they are.
 """
 
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ from bridle.errors import SessionError
 
 
 class Refusal(SessionError):
-    """The server says no, and says it with a status of HTTP."""
+    """A request that the service refuses, with its HTTP status."""
 
     status_code: ClassVar[int] = 400
     code: ClassVar[str] = "invalid_request"
@@ -38,22 +38,22 @@ class Refusal(SessionError):
 
 
 class ServerStopping(Refusal):
-    """The server is being stopped and takes nothing new."""
+    """The service is being stopped and accepts nothing new."""
 
     status_code = 503
     code = "server_stopping"
-    hint = "Everything that was accepted is kept: try again when the server is back."
+    hint = "Everything that was accepted is kept. Try again when the server is back."
 
 
 class Unavailable(Refusal):
-    """It cannot be done now, or nobody knows yet whether it was."""
+    """It cannot be done now, or it is not known yet whether it was."""
 
     status_code = 503
     code = "unavailable"
 
 
 class UnknownWorkspace(Refusal):
-    """A folder that the server was not started with."""
+    """A folder that the service does not work in."""
 
     status_code = 403
     code = "unknown_workspace"
@@ -61,34 +61,34 @@ class UnknownWorkspace(Refusal):
 
 
 class ForbiddenChoice(Refusal):
-    """An agent or a model that the server was not started with."""
+    """An agent or a model that callers may not choose."""
 
     status_code = 403
     code = "forbidden_choice"
 
 
 class OtherWorkspace(Refusal):
-    """A session was to go on in another folder than its own, which is there."""
+    """A session cannot continue in another folder, because its own exists."""
 
     status_code = 409
     code = "other_workspace"
-    hint = "Leave workspacePath out, or begin a session in the other folder."
+    hint = "Leave out workspacePath, or start a session in the other folder."
 
 
 class QueueFull(Refusal):
-    """As many prompts wait in the session as may."""
+    """The session's queue of prompts is full."""
 
     status_code = 429
     code = "queue_full"
-    hint = "Wait until some have had their turns, or take some back."
+    hint = "Wait until some have run, or withdraw some."
 
 
 class PromptBegun(Refusal):
-    """The prompt has had its turn, or has it."""
+    """The prompt no longer waits."""
 
     status_code = 409
     code = "prompt_begun"
-    hint = "Interrupt the turn, if it is still running."
+    hint = "Interrupt the turn if it is still running."
 
 
 class UndoClash(Refusal):
@@ -99,26 +99,26 @@ class UndoClash(Refusal):
 
 
 class BadRequest(Refusal):
-    """What was asked for makes no sense."""
+    """The request makes no sense."""
 
 
 class ApprovalTaken(Refusal):
-    """Somebody was faster: their answer counts."""
+    """Somebody else answered first, and their answer counts."""
 
     status_code = 409
     code = "approval_answered"
 
 
 class ApprovalChanged(Refusal):
-    """What is asked now is not what was shown."""
+    """The request has changed since it was shown."""
 
     status_code = 409
     code = "approval_changed"
-    hint = "Look at the question again: GET /api/approvals shows it as it is now."
+    hint = "Look at the request again: GET /api/approvals shows it as it is now."
 
 
 class ApprovalExpired(Refusal):
-    """The time to answer is over; it counts as a no."""
+    """The time to answer is over, which counts as a denial."""
 
     status_code = 410
     code = "approval_expired"
@@ -126,11 +126,11 @@ class ApprovalExpired(Refusal):
 
 
 class IdempotencyConflict(Refusal):
-    """The key was used for something else."""
+    """The idempotency key was used for another request."""
 
     status_code = 409
     code = "idempotency_conflict"
-    hint = "Use a new Idempotency-Key for every new prompt."
+    hint = "Use a new Idempotency-Key for each new prompt."
 
 
 class NotFound(Refusal):

@@ -17,11 +17,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9][\w.\-\[\]]{0,99}", re.ASCII)  # a model as Cla
 
 
 class AllowedChoices(Struct, frozen=True):
-    """What the server was started with. `free`: the caller is the user, on a socket of their own.
+    """The choices of a service. `free`: the caller is the user and may choose anything.
 
-    `agents` and `vendors` (of models) are those that can be chosen; `model` is the server's own,
-    whatever it is. `mode` is the widest that needs no admin. `face` is what sessions are said to be
-    carried by: what was left behind is taken up by who has the same one.
+    `agents` and `vendors` (of models) can be chosen, and `model`, which is the service's own.
+    `mode` is the widest mode that does not need the role admin. `face` is the interface that is
+    recorded for sessions: what a killed service left open is resumed by one with the same name.
     """
 
     free: bool = True
@@ -32,16 +32,16 @@ class AllowedChoices(Struct, frozen=True):
     face: str = "server"
 
     def check_agent(self, agent: str) -> None:
-        """Raise `ForbiddenChoice` for one that the server was not started with."""
+        """Raise `ForbiddenChoice` for an agent that was not allowed at the start."""
         if not (self.free or not agent or agent.strip() in self.agents):
             raise ForbiddenChoice(
-                f"the agent {agent[:100]!r} is none that this server was started with",
-                hint=f"It is {', '.join(self.agents)}; others are for who starts the server "
-                "(--agent, --offer-agent).",
+                f"this server does not allow the agent {agent[:100]!r}",
+                hint=f"It allows {', '.join(self.agents)}. Others have to be allowed when the "
+                "server is started (--agent, --offer-agent).",
             )
 
     def check_resumed(self, agent: str) -> None:
-        """Raise `ForbiddenChoice` for one that a log names, and that this server may not start."""
+        """Raise `ForbiddenChoice` for an agent in a log that this service may not start."""
         self.check_agent(agent)
         if is_file_name(agent) and agent not in self.agents:
             raise ForbiddenChoice(
@@ -51,7 +51,7 @@ class AllowedChoices(Struct, frozen=True):
             )
 
     def check_model(self, provider: str, model: str, agent: str = "") -> None:
-        """Raise `ForbiddenChoice` for one that opens a file, or is none of ours to pay for."""
+        """Raise `ForbiddenChoice` for a model that opens a file, or of another vendor."""
         if self.free or not (provider or model):
             return
         name = f"{provider}/{model}" if provider and model else provider or model
@@ -62,6 +62,7 @@ class AllowedChoices(Struct, frozen=True):
         if carrier == CLAUDE and not provider and _PLAIN.fullmatch(model):
             return
         raise ForbiddenChoice(
-            f"the model {name[:100]!r} is none that this server was started for",
-            hint=f"It has those of {', '.join(sorted(self.vendors))}: GET /api/models lists them.",
+            f"this server does not allow the model {name[:100]!r}",
+            hint=f"It allows models of {', '.join(sorted(self.vendors))}. "
+            "GET /api/models lists them.",
         )

@@ -85,9 +85,9 @@ class InboxClient:
             await asyncio.sleep(_TICK)
         owner = await asyncio.to_thread(self._scope.catalog.owner, session_id)
         raise Unavailable(
-            f"it was handed to {owner.description if owner else 'another process'}, "
-            "which holds the session and has not taken it yet",
-            hint="It is kept, and taken as soon as that process looks. Nothing has to be repeated.",
+            f"it was sent to {owner.description if owner else 'another process'}, "
+            "which owns the session and has not handled it yet",
+            hint="It is kept and will be handled. You do not have to send it again.",
             more={"posted": True},
         )
 

@@ -18,19 +18,19 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-z])|\n\s*\n")  # not after "e.g. th
 
 
 def tools_of(engine: Engine) -> Choices:
-    """Our own first, in the order in which the model sees them; then those of MCP servers."""
+    """Return our own tools in the order in which the model sees them, then those of MCP servers."""
     parts = engine.parts
     known = [*parts.offered, *(tool for source in parts.sources for tool in source.tools())]
     return Choices(tuple(Choice(one.name, _first(one.description)) for one in known))
 
 
 def _first(description: str) -> str:
-    """Its first sentence: the rest is for the model."""
+    """Return its first sentence: the rest is for the model."""
     return one_line(_SENTENCE.split(description.strip(), 1)[0], _ABOUT)
 
 
 def servers_of(workspace: str) -> Choices:
-    """The MCP servers of a folder. One that does not count says why."""
+    """Return the MCP servers of a folder; for one that is not used, why."""
     from bridle.config.folder import load_servers
 
     try:
@@ -51,7 +51,7 @@ def servers_of(workspace: str) -> Choices:
 
 
 def rules_of(rules: Iterable[Rule], mode: str, grants: Iterable[Grant]) -> Choices:
-    """The mode, what was allowed for the session, and the rules, as they are written."""
+    """Return the mode, the grants of the session, and the rules as they are written."""
     known = [Choice(f"mode: {mode}", _MODES.get(mode, ""), default=True)]
     for one in grants:
         if one.rule:

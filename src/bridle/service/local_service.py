@@ -248,10 +248,10 @@ class LocalService:
         try:
             count = await self._recovery.recover()
         except Exception:  # the sessions can be used all the same
-            log.warning("what was cut off could not all be looked at", exc_info=True)
+            log.warning("not all sessions that were cut off could be resumed", exc_info=True)
             return
         if count:
-            log.info("%d sessions were taken up that had been cut off", count)
+            log.info("resumed %d sessions that had been cut off", count)
 
     async def _sweep(self) -> None:
         while True:
@@ -430,7 +430,7 @@ class LocalService:
         tags = None if change.tags is None else [_one_line(tag, "tag") for tag in change.tags]
         title = None if change.title is None else _one_line(change.title, "title")
         if title == "" or (tags is not None and not all(tags)):
-            raise BadRequest("a title or a tag is empty", hint="Leave it out, or say some words.")
+            raise BadRequest("a title or a tag is empty", hint="Leave it out, or enter some text.")
         chosen = _chosen(change)
         spec = await self._spec(session_id, "", chosen) if chosen else None
         async with self._sessions.use(session_id, spec) as session:
@@ -561,7 +561,7 @@ class LocalService:
         self._sessions.check_running()
         when: When = "queue" if request.queue and request.when == "idle" else request.when
         if not request.prompt and not request.parts:
-            raise EmptyPrompt("there is nothing to send", hint="Say a prompt, or parts.")
+            raise EmptyPrompt("the prompt is empty", hint="Set prompt or parts.")
         words = to_parts(request.prompt) if request.prompt else ()
         prompt = _Prompt(
             session_id=session_id,
@@ -584,8 +584,8 @@ class LocalService:
     def _not_waiting(self, session_id: str, prompt: int) -> PromptBegun | NotFound:
         record = next(self.catalog.read(session_id, prompt - 1), None)
         if record is None or record.seq != prompt or not isinstance(record.event, PromptReceived):
-            return NotFound(f"record {prompt} of session {session_id} is no prompt")
-        return PromptBegun(f"prompt {prompt} waits no more: it has begun, or was taken back")
+            return NotFound(f"record {prompt} of session {session_id} is not a prompt")
+        return PromptBegun(f"prompt {prompt} no longer waits: it has started, or was withdrawn")
 
     async def _deliver_once(self, prompt: "_Prompt") -> int:
         """Callers that send the same while it is being sent get the same turn."""
@@ -779,8 +779,8 @@ class LocalService:
         """Raise `UnknownApproval` before a session is opened for nothing."""
         if not self._approvals(session_id, call_id)[0]:
             raise UnknownApproval(
-                f"nothing was asked about call {call_id[:60]!r} in session {session_id}",
-                hint="GET /api/approvals lists the questions that wait.",
+                f"there is no approval request for call {call_id[:60]!r} in session {session_id}",
+                hint="GET /api/approvals lists the pending requests.",
             )
 
     def _refuse(
@@ -792,9 +792,9 @@ class LocalService:
         if shown in answered:
             raise _taken(answered[shown])
         if shown not in asked or next(iter(asked)) != shown:
-            raise ApprovalChanged(f"what call {call_id} would do is not what was shown")
+            raise ApprovalChanged(f"call {call_id} would no longer do what was shown")
         if not may_be_pending:
-            raise ApprovalExpired(f"the turn that asked about call {call_id} is over")
+            raise ApprovalExpired(f"the turn that requested approval of call {call_id} is over")
 
 
 class _Prompt(Struct, frozen=True, kw_only=True):
@@ -862,9 +862,9 @@ def _check_queue(history: History) -> None:
     """Raise `QueueFull` if no more prompts may wait."""
     waiting = history.waiting.values()
     if len(waiting) >= _WAITING:
-        raise QueueFull(f"{len(waiting)} prompts wait already, and no more may; nothing was sent")
+        raise QueueFull(f"{len(waiting)} prompts are waiting, which is the limit; nothing was sent")
     if sum(map(_size, waiting)) >= _WAITING_BYTES:
-        raise QueueFull("the prompts that wait are very large together; nothing was sent")
+        raise QueueFull("the waiting prompts are too large in total; nothing was sent")
 
 
 def _size(prompt: PromptReceived) -> int:
@@ -883,11 +883,11 @@ async def _revoke(session: Session, grant: str, by: str) -> None:
 def _taken(answered: ApprovalAnswered) -> ApprovalTaken | ApprovalExpired:
     if answered.by == _EXPIRY and not answered.allowed and answered.word == EXPIRED.word:
         return ApprovalExpired(
-            f"the question about call {answered.call_id} has expired, which counts as a no"
+            f"the request about call {answered.call_id} has expired, which counts as a denial"
         )
-    words = "yes" if answered.allowed else "no"
+    verb = "approved" if answered.allowed else "denied"
     return ApprovalTaken(
-        f"{answered.by} has answered {words} already, and the first answer counts",
+        f"{answered.by} has already {verb} this, and the first answer counts",
         more={"by": answered.by, "allowed": answered.allowed},
     )
 

@@ -91,7 +91,7 @@ class OpenSessions:
     def check_running(self) -> None:
         """Raise `ServerStopping` if nothing new is accepted."""
         if self.stopping:
-            raise ServerStopping("the server is being stopped, and takes nothing new")
+            raise ServerStopping("the server is being stopped and accepts nothing new")
 
     @asynccontextmanager
     async def use(self, session_id: str, spec: EngineSpec | None = None) -> AsyncIterator[Session]:
@@ -161,7 +161,7 @@ class OpenSessions:
             if not task.cancelled() and (error := task.exception()) is not None:
                 log.warning("a session could not be closed: %s", error)
         if late:
-            log.warning("what ran did not end within %g seconds, and was left", seconds)
+            log.warning("what was running did not end within %g seconds and was abandoned", seconds)
 
     async def usual_mode(self, workspace: str) -> str:
         """Return the mode of sessions there that have none of their own; "" if it is not known."""
@@ -183,7 +183,7 @@ class OpenSessions:
             await self._engines.engine(spec)
         except (ConfigError, ForbiddenChoice) as error:
             name = previous.agent or previous.model
-            why = f"{name}, which carried the session, cannot be had: {error.message}"
+            why = f"{name}, which ran this session before, is not available: {error.message}"
             log.warning("%s", why)
             return usual, why
         return spec, ""
@@ -215,7 +215,9 @@ class OpenSessions:
         await _turn_end(session)
         if not session.is_inactive or self._users[session.id]:
             session.check_idle()
-            raise SessionBusy(f"session {session.id} is in use, or something of it still runs")
+            raise SessionBusy(
+                f"session {session.id} is in use, or something in it is still running"
+            )
         await session.close()
         self._forget(session.id)
 

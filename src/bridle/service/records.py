@@ -41,7 +41,7 @@ class LogRecords:
     async def page(self, session_id: str, after: int, before: int, limit: int) -> RecordPage:
         """Return those after a record, or the last ones before one. Raise `UnknownSession`."""
         if min(after, before) < 0 or limit < 1:
-            raise BadRequest("`after`, `before` and `limit` are numbers of records, and not less")
+            raise BadRequest("`after`, `before` and `limit` cannot be negative")
         limit = min(limit, _MOST)
         async with self._reading:
             return await asyncio.to_thread(self._page, session_id, after, before, limit)

@@ -54,7 +54,7 @@ class SessionSearch:
     async def text(self, words: str, limit: int) -> SearchHits:
         """Return where the words occur, the newest session first. Raise `BadRequest` for none."""
         if not words.strip():
-            raise BadRequest("there is nothing to look for", hint="Say some words: ?q=…")
+            raise BadRequest("there is nothing to search for", hint="Set the text: ?q=…")
         return await asyncio.to_thread(self._text, words, min(max(1, limit), _HITS))
 
     async def covered_calls(self, session_id: str, rule: str) -> RulePreview:

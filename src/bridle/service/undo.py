@@ -51,7 +51,7 @@ class SessionUndo:
         seen = await asyncio.to_thread(self._look, session.id, undo.turn)
         if undo.token and undo.token != _token(seen):
             raise ApprovalChanged(
-                "what an undo would do has changed since it was shown; nothing was changed",
+                "the undo has changed since it was shown; nothing was undone",
                 hint="Look at the preview again.",
             )
         if seen.conflicts and undo.clashes == "refuse":
@@ -92,7 +92,7 @@ def _clash(seen: Outcome) -> UndoClash:
     files = ", ".join(one.path for one in seen.conflicts[:3])
     more = len(seen.conflicts) - 3
     return UndoClash(
-        f"nothing was changed: {files}{f' and {more} more' if more > 0 else ''} changed since",
+        f"nothing was undone: {files}{f' and {more} more' if more > 0 else ''} changed since then",
         hint="Skip those files, overwrite them, or undo the later turns first.",
     )
 

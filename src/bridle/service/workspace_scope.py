@@ -29,14 +29,12 @@ class WorkspaceScope:
         if not path and self.workspaces:
             return self.workspaces[0]
         if not path:
-            raise BadRequest(
-                "no folder was named for the session to work in", hint="Say its workspacePath."
-            )
+            raise BadRequest("the session needs a folder to work in", hint="Set workspacePath.")
         if "\0" not in path and os.path.isabs(path):  # noqa: PTH117 - it is not a path yet
             real = _real_path(path)
             if self.allows(real) and os.path.isdir(real):  # noqa: PTH112 - see above
                 return real
-        raise UnknownWorkspace(f"{path[:200]!r} is no folder that this server works in")
+        raise UnknownWorkspace(f"{path[:200]!r} is not a folder that this server works in")
 
     def session(self, session_id: str) -> SessionHead:
         """Return what is known of a session. Raise `UnknownSession`, also if it is not allowed."""
