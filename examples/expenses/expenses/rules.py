@@ -1,4 +1,4 @@
-"""What the assistant understands without a model: a few sentences, each as a pattern."""
+"""The sentences that the assistant understands without a model, each as a pattern."""
 
 from bridle.chat import Ask, RuleMatch, Rules
 
@@ -24,5 +24,7 @@ def show(match: RuleMatch) -> Ask:
 def drop(match: RuleMatch) -> Ask | str:
     if match.data is None:
         return Ask("find_expenses", {"what": match["what"]})
-    found = match.data["expenses"]
-    return Ask("drop_expense", {"expense_id": found[0]["id"]}) if len(found) == 1 else "Which one?"
+    expenses = match.data["expenses"]
+    if len(expenses) != 1:
+        return "Which one?"
+    return Ask("drop_expense", {"expense_id": expenses[0]["id"]})
