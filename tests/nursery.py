@@ -166,6 +166,7 @@ def _read_libraries(size):
             "bridle.cli.chat_",
             "bridle.cli.full_screen",
             "bridle.cli.start_checks",
+            "bridle.cli.acp_host",
         )
     for module in pkgutil.walk_packages(bridle.__path__, "bridle."):
         if not module.name.startswith(faces):

@@ -21,7 +21,8 @@ AgentError                     kind, message, cause · retryable, retry_after ·
 ├── ConfigError                the settings cannot work                      (invalid)
 │   ├── MissingKey             no API key for the provider that was named
 │   ├── MissingModel           no model was named, and none was found
-│   └── MissingExtra           an optional dependency is not installed
+│   ├── MissingExtra           an optional dependency is not installed
+│   └── UsageError             flags, arguments or input that a command cannot use
 ├── StoreFailed                the log could not be written or read          (agent)
 └── SessionError               the caller asked for the impossible           (invalid)
     ├── EmptyPrompt
@@ -236,6 +237,10 @@ class MissingExtra(ConfigError):
 
     def __str__(self) -> str:
         return f"{self.message} → {self.hint}" if self.hint else self.message
+
+
+class UsageError(ConfigError):
+    """A command was given flags, arguments or input that it cannot use."""
 
 
 class StoreFailed(_ErrorOfKind):

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 from new_rig import environ, tree
 
+from bridle.cli.commands.new import _TEMPLATES
 from bridle.cli.main import commands
-from bridle.cli.new import _TEMPLATES
+from bridle.errors import UsageError
 
 FILES = [
     ".gitignore",
@@ -56,10 +57,10 @@ def test_what_is_written_passes_its_own_tests_and_is_clean(tmp_path):
 def test_it_says_what_it_wrote_and_what_to_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = new("my notes").output.splitlines()
-    assert lines[0] == "Wrote 10 files into my notes:"
+    assert lines[0] == "Created 10 files in my notes:"
     assert sorted(line.strip() for line in lines[1:11]) == FILES
     assert lines[12:] == [
-        "It runs as it is:",
+        "To run it:",
         "  cd 'my notes'",
         "  pytest",
         "  bridle chat-server --app my_notes.app:app --demo",
@@ -102,13 +103,13 @@ def test_an_empty_folder_is_taken_and_so_is_one_that_is_not_there(tmp_path):
         ("bridle", "the name of something else in Python"),
         ("tests", "the name of something else in Python"),
         ("_hidden", "the name of something else in Python"),
-        ("litestar", "there is a Python package 'litestar' already"),
+        ("starlette", "there is a Python package 'starlette' already"),
     ],
 )
 def test_a_name_that_python_would_stumble_over_is_refused(tmp_path, name, why):
     result = new(tmp_path / "here", "--name", name)
-    assert result.exit_code == 2
-    assert why in result.output
+    assert isinstance(result.exception, UsageError)
+    assert why in result.exception.message
     assert not (tmp_path / "here").exists()
 
 

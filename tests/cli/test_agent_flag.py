@@ -94,8 +94,8 @@ def test_a_missing_library_is_one_line_with_what_to_install(bridle, name, module
     ("flags", "said"),
     [
         (("claude-code", "--model", "openai/gpt-5"), "claude-code runs Claude's models"),
-        (("claude-code", "--temperature", "1"), "--temperature is for bridle's own loop"),
-        (("claude-code", "--provider", "openai"), "--provider is for bridle's own loop"),
+        (("claude-code", "--temperature", "1"), "--temperature works only with bridle's own loop"),
+        (("claude-code", "--provider", "openai"), "--provider works only with bridle's own loop"),
         (("acp:python3", "--model", "opus"), "acp:python3 chooses its model itself"),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_session_goes_on_with_who_carried_it_and_our_loop_can_take_it_up(bridl
     assert all(words in sent for words in ("edit it", "I edit.", "edited", "It was one."))
     assert agents(bridle) == [agent, agent, "anthropic/m", "anthropic/m"]
     done = bridle.run("run", "you again", "--continue", "--agent", acp(bridle, name="other"))
-    assert "it knows nothing of what was said before" in done.stderr
+    assert "it does not know the conversation" in done.stderr
 
 
 def test_the_settings_name_an_agent_and_what_its_program_may_have(bridle):

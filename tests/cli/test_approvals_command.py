@@ -62,7 +62,8 @@ def test_an_answer_waits_for_the_session_and_the_turn_goes_on_with_it(bridle: Pr
     done = bridle.run("approvals", "answer", session, said, "--by", "ada", "--word", "mind the gap")
     assert done.returncode == 0
     assert "$ echo made > made.txt" in done.stderr
-    assert f"answered {said}; nobody holds the session now" in done.stdout
+    verb = "allowed" if said == "yes" else "denied"
+    assert done.stdout.startswith(f"{verb}; it takes effect when the session is resumed")
     assert f"bridle run --resume {session}" in done.stdout
     (one,) = waiting(bridle)
     assert one["answered"] is (said == "yes")
@@ -84,10 +85,10 @@ def test_an_answer_waits_for_the_session_and_the_turn_goes_on_with_it(bridle: Pr
 def test_a_turn_with_two_questions_waits_for_both(bridle: Program):
     session = parked(bridle, SHELL, WRITE)
     several = bridle.run("approvals", "answer", session, "yes")
-    assert several.returncode == 2 and "2 questions wait" in several.stderr
+    assert several.returncode == 2 and "2 approvals are pending" in several.stderr
     bridle.run("approvals", "answer", "call_1", "yes")
     early = go_on(bridle, session)
-    assert early.returncode == 3 and "waits for an answer" in early.stderr
+    assert early.returncode == 3 and "needs an approval" in early.stderr
     assert "b.txt" in early.stderr and "made.txt" not in early.stderr
     left = bridle.run("approvals", "answer", session, "yes", "--json")
     assert json.loads(left.stdout)["left"] == 0
@@ -141,7 +142,7 @@ def test_answering_at_a_terminal_asks_for_the_answer(bridle: Program):
     (answer,) = data(bridle, session, "approval_answered")
     assert (answer["allowed"], answer["scope"]) == (True, "session")
     unsaid = bridle.run("approvals", "answer", parked(bridle, WRITE))
-    assert unsaid.returncode == 2 and "Say yes or no" in unsaid.stderr
+    assert unsaid.returncode == 2 and "Add yes or no" in unsaid.stderr
 
 
 def test_a_question_that_has_expired_is_said_to_be_and_cannot_be_answered(bridle: Program):
@@ -151,7 +152,7 @@ def test_a_question_that_has_expired_is_said_to_be_and_cannot_be_answered(bridle
     past = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     log.write_text(_rechained(log.read_text().replace(asked["expires"], past)))
     assert [one["expired"] for one in waiting(bridle)] == [True]
-    assert "expired: that counts as a no" in bridle.run("approvals", "list").stdout
+    assert "expired: it will be denied" in bridle.run("approvals", "list").stdout
     late = bridle.run("approvals", "answer", session, "yes")
     assert late.returncode == 2 and "has expired" in late.stderr
 
@@ -169,7 +170,7 @@ def _rechained(text: str) -> str:
 
 
 def test_nothing_waits_and_nothing_is_known_are_two_things(bridle: Program):
-    assert bridle.run("approvals", "list").stdout == "No question waits for an answer.\n"
+    assert bridle.run("approvals", "list").stdout == "No approvals are pending.\n"
     assert waiting(bridle) == []
     done = bridle.run("approvals", "answer", "call_1", "yes")
-    assert done.returncode == 2 and "no question waits under 'call_1'" in done.stderr
+    assert done.returncode == 2 and "no approval is pending under 'call_1'" in done.stderr

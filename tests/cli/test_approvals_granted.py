@@ -40,7 +40,7 @@ def allowed(bridle: Program, name: str = "script") -> str:
 
 
 def test_what_was_allowed_is_listed_with_who_when_and_until(bridle: Program):
-    assert bridle.run("approvals", "grants").stdout == "Nothing is allowed for longer than once.\n"
+    assert bridle.run("approvals", "grants").stdout == "Nothing is allowed for a whole session.\n"
     session = allowed(bridle)
     (one,) = grants(bridle)
     assert grants(bridle, session) == [one]
@@ -84,7 +84,7 @@ def test_a_grant_is_taken_back_by_its_name_by_its_session_or_with_all(bridle: Pr
     told = json.loads(bridle.run("approvals", "revoke", "--all", "--json").stdout)
     assert [one["session"] for one in told] == [third] and grants(bridle) == []
     unknown = bridle.run("approvals", "revoke", "zzzz")
-    assert unknown.returncode == 2 and "nothing is allowed under 'zzzz'" in unknown.stderr
+    assert unknown.returncode == 2 and "there is no grant 'zzzz'" in unknown.stderr
     assert bridle.run("approvals", "revoke").returncode == 2
 
 
@@ -111,9 +111,9 @@ def test_questions_that_belong_together_are_listed_and_answered_together(bridle:
     session = parked(bridle, *WRITES, MAKE)
     listed = bridle.run("approvals", "list").stdout
     assert listed.count("→ bridle approvals answer ") == 2
-    assert "call_1 yes --all\n    (3 that belong together" in listed
+    assert "call_1 yes --all\n    (all 3 of this group" in listed
     several = bridle.run("approvals", "answer", session, "yes")
-    assert several.returncode == 2 and "or say --all" in several.stderr
+    assert several.returncode == 2 and "or use --all" in several.stderr
     done = bridle.run("approvals", "answer", "call_2", "yes", "--all", "--json")
     told = json.loads(done.stdout)
     assert [one["id"].rpartition("/")[2] for one in told] == ["call_1", "call_2", "call_3"]
@@ -144,13 +144,13 @@ def test_a_scope_that_would_not_count_is_refused(bridle: Program):
     session = parked(bridle, secret)
     for scope in ("session", "rule"):
         done = bridle.run("approvals", "answer", session, "yes", "--scope", scope)
-        assert done.returncode == 2 and "only a yes for once" in done.stderr
+        assert done.returncode == 2 and "only be allowed once" in done.stderr
     line = {"name": "shell", "arguments": {"command": "touch a && touch b"}}
     session = parked(bridle, line, name="line")
     done = bridle.run("approvals", "answer", session, "yes", "--scope", "rule")
-    assert done.returncode == 2 and "no rule would cover this" in done.stderr
+    assert done.returncode == 2 and "no rule would match this call" in done.stderr
     no = bridle.run("approvals", "answer", session, "no", "--scope", "rule")
-    assert no.returncode == 2 and "belongs to a yes" in no.stderr
+    assert no.returncode == 2 and "only for yes" in no.stderr
 
 
 def test_what_the_model_asks_is_answered_with_a_word(bridle: Program):

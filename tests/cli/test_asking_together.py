@@ -189,7 +189,7 @@ def test_the_answers_to_several_can_be_typed_in_another_terminal(bridle: Program
         terminal.type("7\n")
         terminal.expect("/N] ")
         terminal.type("2-3\n")
-        terminal.expect("answered no and yes to 3 questions")
+        terminal.expect("denied and allowed 3 requests")
         assert terminal.end()[0] == 0
     bridle.run("run", "--resume", session, "-m", bridle.script("Done.", name="after"))
     assert files(bridle) == ["b.md", "c.md"]

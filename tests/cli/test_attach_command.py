@@ -90,7 +90,7 @@ def test_one_who_watches_sees_everything_and_is_asked_nothing(bridle: Program):
             terminal.expect("watching")
             server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "make it"})
             terminal.expect("(me)")  # the owner: it was not bob who said it
-            terminal.expect("waits for somebody's answer")
+            terminal.expect("needs approval")
             answer(server, question(server, session))
             terminal.expect("Made.")
             terminal.type("\x03")
@@ -117,7 +117,7 @@ def test_in_a_pipe_each_line_is_a_prompt_and_a_question_is_left_to_others(bridle
         (["http://127.0.0.1:1"], 2, "your token was not sent there"),
         (["ftp://127.0.0.1"], 2, "is not the address of a server"),
         (["nothing-like-it"], 2, "there is no session 'nothing-like-it'"),
-        (["here", "there"], 2, "'here' is no URL"),
+        (["here", "there"], 2, "only allowed after a server URL"),
         (["http://127.0.0.1:1", "--token-file", "nowhere"], 2, "cannot be read from nowhere"),
     ],
 )

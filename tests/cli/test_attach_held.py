@@ -51,7 +51,7 @@ def test_it_can_be_only_watched(bridle: Program):
         holder.expect("❯ ")
         session = bridle.logs()[0].parent.name
         with bridle.terminal("attach", "--watch", session) as terminal:
-            terminal.expect("watching; Ctrl-C leaves")
+            terminal.expect("watching; Ctrl-C quits")
             terminal.expect("Ready.")
             holder.type("go on\n")
             terminal.expect("More.")

@@ -74,7 +74,7 @@ def test_a_prompt_in_the_background_is_done_without_us_and_the_process_goes_when
     assert one["workspace"] == str(background.workspace)
     while pids(background):
         pass
-    assert background.run("ps").stdout.startswith("Nothing runs.")
+    assert background.run("ps").stdout.startswith("No session is running.")
     assert not list(background.state.glob("background/*/socket"))
 
 
@@ -93,7 +93,7 @@ def test_a_question_waits_and_is_answered_by_whoever_attaches(background):
     session = detach(background, "-m", background.script(SHELL, "Made."), "make it")
     [one] = until(background, lambda found: states(found) == ["waiting"])
     assert (one["waiting"], one["id"]) == (1, session)
-    assert "asks 1" in background.run("ps").stdout
+    assert "needs approval" in background.run("ps").stdout
     with background.terminal("attach", "--plain", session.rpartition("-")[2]) as terminal:
         terminal.expect("make it")
         terminal.expect("$ echo made > made.txt")
@@ -112,7 +112,7 @@ def test_a_stop_ends_the_turn_and_what_is_queued_and_keeps_the_session(backgroun
     until(background, lambda found: states(found) == ["running"])
     assert detach(background, "-m", model, *ALLOW, "--resume", session, "and again") == session
     done = background.run("stop", session)
-    assert (done.returncode, f"{session} is stopped" in done.stdout) == (0, True)
+    assert (done.returncode, f"stopped {session}" in done.stdout) == (0, True)
     assert ps(background) == []
     log = background.logs()[0].read_text().splitlines()
     ends = [json.loads(line)["data"] for line in log if '"turn_end"' in line]
@@ -141,7 +141,7 @@ def test_killed_with_9_it_is_said_and_the_next_command_takes_it_up(background):
     found = {one["id"]: one for one in left}
     assert (found[session]["state"], found[session]["holder"]) == ("waiting", "")
     assert (found[running]["state"], found[running]["holder"]) == ("cut off", "")
-    assert "has ended while it was at work" in background.run("ps").stdout
+    assert "ended before the turn did" in background.run("ps").stdout
     with background.terminal("attach", "--plain", session) as terminal:
         terminal.expect("[y/s/r/N] ")
         terminal.type("n\n")
@@ -201,10 +201,13 @@ def test_two_who_make_the_secret_at_once_have_the_same_whole_one(tmp_path, monke
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "--detach", "--json", "hi"], "--json is for a run that is waited for"),
-        (["run", "--detach", "--on-ask", "park", "hi"], "--on-ask is for a run"),
+        (["run", "--detach", "--json", "hi"], "--json cannot be combined with --detach"),
+        (
+            ["run", "--detach", "--on-ask", "park", "hi"],
+            "--on-ask cannot be combined with --detach",
+        ),
         (["run", "--detach", "-m", "nobody/x", "hi"], "nobody"),
-        (["stop"], "say which session"),
+        (["stop"], "name a session"),
         (["stop", "2020"], "there is no session '2020'"),
     ],
 )
@@ -245,7 +248,7 @@ def test_leaving_never_stops_what_runs_in_the_background(background, leave):
     until(background, lambda found: states(found) == ["running"])
     if leave == "end of input":
         done = background.run("attach", "--plain", session, stdin=b"")
-        assert (done.returncode, "left; the turn goes on" in done.stderr) == (0, True)
+        assert (done.returncode, "quit; the turn keeps running" in done.stderr) == (0, True)
     else:
         with background.terminal("attach", "--plain", session) as terminal:
             terminal.expect("▸")

@@ -5,10 +5,10 @@ import json
 
 from cli_program import Program
 
-from bridle.cli.commands.sessions.list import listed
+from bridle.cli.commands.sessions.list import session_lines
 from bridle.cli.event_lines import notice_lines
 from bridle.cli.screen import Screen
-from bridle.cli.session_state import Doing
+from bridle.cli.session_state import SessionState
 from bridle.cli.style import Paint
 from bridle.events import (
     ChildEnded,
@@ -87,8 +87,8 @@ def test_a_list_says_which_session_is_a_task_and_whose(state):
     put(state, "s3", start, ChildOf("s1", "call_1"), prompt, Forked("s2", 3))
     found = sorted(list_sessions(state), key=lambda one: one.id)
     assert [(one.id, one.parent) for one in found] == [("s1", ""), ("s2", "s1"), ("s3", "")]
-    does = {one.id: Doing() for one in found}
-    lines = list(listed(found, PLAIN, 80, does))
+    does = {one.id: SessionState() for one in found}
+    lines = list(session_lines(found, PLAIN, 80, does))
     assert [line.rpartition("  ")[2] for line in lines] == ["say", "↳ say", "say"]
 
 
@@ -100,6 +100,6 @@ def test_a_run_whose_task_waits_for_a_person_says_so_and_is_no_success(bridle: P
     done = bridle.run("run", "go", "--on-ask", "park", "--model", model)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (3, "Done.")
     (waiting,) = json.loads(bridle.run("approvals", "list", "--json").stdout)
-    assert f"a task waits for a person's answer, in session {waiting['session']};" in done.stderr
+    assert f"a subagent needs approval, in session {waiting['session']};" in done.stderr
     assert f"`bridle run --resume {waiting['session']}`" in done.stderr
     assert not (bridle.workspace / "a.txt").exists()

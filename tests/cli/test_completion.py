@@ -72,7 +72,7 @@ def abouts(*words):
 
 def test_commands_are_offered_with_their_line_of_help():
     assert values("") == list(COMMANDS)
-    assert abouts("sessions", "sho") == {"show": "What happened in a session, as a story."}
+    assert abouts("sessions", "sho") == {"show": "Show what happened in a session."}
 
 
 def every_option(command=commands, path=()):

@@ -20,7 +20,7 @@ def test_the_demo_mends_its_project_and_shows_the_gate_at_work(bridle: Program):
         "$ rm basket.py test_basket.py",
         "  │ -    return sum(prices) * (100 - discount) / 10",
         "  │ +    return sum(prices) * (100 - discount) / 100",
-        "pretend money",
+        "the cost is made up",
         "✓ verified: the test passes now",
     ):
         assert part in said

@@ -67,7 +67,7 @@ def test_tool_calls_of_a_repair_count_too(bridle: Program):
     ("flags", "said"),
     [
         (["--max-cost", "0.01"], "Give the model a price in the settings"),
-        (["--max-turn-tokens", "5"], "Raise the limit: it has no room for a single step."),
+        (["--max-turn-tokens", "5"], "Raise the limit: it is too low for a single step."),
     ],
 )
 def test_a_limit_that_allows_nothing_is_not_gone_on_from(bridle: Program, flags, said: str):
@@ -78,7 +78,7 @@ def test_a_limit_that_allows_nothing_is_not_gone_on_from(bridle: Program, flags,
 
 def test_a_limit_that_was_used_up_can_be_gone_on_from(bridle: Program):
     done = bridle.run("run", "go", "-m", bridle.script(GLOB, loop=True), "--max-steps", "1")
-    assert "  → Resume it: bridle run --resume " in done.stderr
+    assert "  → Continue it: bridle run --resume " in done.stderr
 
 
 @pytest.mark.parametrize("flags", [[], ["--quiet"], ["--json"]])
@@ -116,8 +116,8 @@ def test_an_answer_that_was_cut_and_gone_on_with_is_one_answer(bridle: Program):
 @pytest.mark.parametrize(
     ("mode", "advice"),
     [
-        ("ask", "Run it at a terminal, or allow more with --mode edits or --yes."),
-        ("edits", "Run it at a terminal, or allow more with --yes."),
+        ("ask", "Run it in a terminal, or allow more with --mode edits or --yes."),
+        ("edits", "Run it in a terminal, or allow more with --yes."),
     ],
 )
 def test_nobody_is_told_to_use_the_mode_that_is_used(bridle: Program, mode: str, advice: str):
@@ -130,7 +130,7 @@ def test_nobody_is_told_to_use_the_mode_that_is_used(bridle: Program, mode: str,
     ("text", "advice"),
     [
         (None, "--output-schema takes the path of a file"),
-        ("{", "The file has to hold one JSON Schema."),
+        ("{", "The file must contain one JSON Schema."),
         ("[]", 'Start with {"type": …}.'),
         ('{"type": "nonsense"}', "Fix the schema in that file"),
     ],
@@ -159,6 +159,5 @@ def test_output_that_cannot_be_written_is_one_plain_line(bridle: Program, argume
         )
     assert done.returncode == 1
     assert done.stderr.endswith(
-        "bridle: the output cannot be written: no space is left on the device\n"
-        "  → Make room there.\n"
+        "bridle: the output cannot be written: the disk is full\n  → Free some space there.\n"
     )

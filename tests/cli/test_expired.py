@@ -46,7 +46,7 @@ def go_on(bridle: Program, session: str, *arguments: str):
 def test_a_turn_with_expired_questions_goes_on_with_a_no(bridle: Program, how: tuple[str, ...]):
     session = parked(bridle, SHELL, WRITE, hours=-1)
     late = bridle.run("approvals", "answer", f"{session}/call_1", "yes")
-    assert late.returncode == 2 and "has expired, which counts as a no" in late.stderr
+    assert late.returncode == 2 and "has expired, so it is denied" in late.stderr
     assert f"`bridle run --resume {session}` continues the turn" in late.stderr
     done = go_on(bridle, session, *how)
     assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
@@ -72,9 +72,9 @@ def test_a_parked_turn_that_nobody_holds_can_be_stopped_and_then_rewound(
     stuck = bridle.run("sessions", "rewind", session, "--to", "0")
     assert stuck.returncode == 2 and f"`bridle sessions stop {session}`" in stuck.stderr
     stopped = bridle.run("sessions", "stop", session, "--by", "ada")
-    assert stopped.returncode == 0 and "is ended" in stopped.stdout, stopped.stderr
+    assert stopped.returncode == 0 and "ended the parked turn" in stopped.stdout, stopped.stderr
     assert [one["reason"] for one in data(bridle, session, "turn_end")] == ["interrupted"]
-    assert bridle.run("approvals", "list").stdout == "No question waits for an answer.\n"
+    assert bridle.run("approvals", "list").stdout == "No approvals are pending.\n"
     again = bridle.run("sessions", "stop", session)
     assert again.returncode == 2 and "nothing to stop" in again.stderr
     assert bridle.run("sessions", "rewind", session, "--to", "0").returncode == 0

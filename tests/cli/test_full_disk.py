@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli_program import Program
 
-from bridle.cli.serving_log import logged
+from bridle.cli.server_log import logged
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def test_a_log_that_cannot_be_written_is_said_once_and_the_server_goes_on(capsys
     said = capsys.readouterr().err
     assert said == (
         "bridle: the log /dev/full cannot be written: No space left on device\n"
-        "  → The server goes on without it, and tries again with every line.\n"
+        "  → The server keeps running, and tries again with every line.\n"
     )
 
 
@@ -81,7 +81,7 @@ def test_the_doctor_writes_something_before_it_says_that_it_can(bridle: Program)
     [line] = [
         line for line in without_room(bridle, "doctor").stdout.splitlines() if "state f" in line
     ]
-    assert f"{bridle.state}: " in line and "can be written" not in line
+    assert f"{bridle.state}: " in line and "is writable" not in line
 
 
 def test_undo_that_cannot_keep_anything_is_said_in_a_line_and_never_as_a_traceback(bridle: Program):

@@ -46,7 +46,7 @@ def test_a_prompt_for_a_held_session_runs_there_and_is_shown_here(bridle: Progra
     with held(bridle, shell("echo made > made.txt"), "Made.") as (terminal, session):
         done = bridle.run("run", "--resume", session, "make", "it", USER="ada")
         assert (done.returncode, done.stdout) == (0, "Made.\n")
-        assert "which holds the session" in done.stderr
+        assert "which has the session open" in done.stderr
         assert "▸ shell echo made > made.txt" in done.stderr and "2 steps · 1 call" in done.stderr
         terminal.expect("make it")
         terminal.expect("(ada)")
@@ -66,7 +66,7 @@ def test_a_prompt_for_a_held_session_runs_there_and_is_shown_here(bridle: Progra
 def test_send_says_who_takes_it_and_waits_for_nothing(bridle: Program):
     with held(bridle, "One.") as (terminal, session):
         done = bridle.run("sessions", "send", session, "go", "--by", "ada")
-        assert done.returncode == 0 and "takes it after the turn that runs" in done.stdout
+        assert done.returncode == 0 and "it runs after the current turn" in done.stdout
         terminal.expect("One.")
         terminal.expect("❯ ")
         terminal.type("/quit\n")
@@ -122,7 +122,7 @@ def test_bridle_stop_says_who_still_has_the_session_open_and_whether_it_was_at_w
     with held(bridle, shell("echo up > said; sleep 600"), "Still here.") as (terminal, session):
         rests = bridle.run("stop", session)
         assert rests.returncode == 0 and "is stopped" not in rests.stdout
-        assert f"{session} was not at work, so nothing was stopped; process " in rests.stdout
+        assert f"{session} was not running; process " in rests.stdout
         assert "still has it open" in rests.stdout
         bridle.run("sessions", "send", session, "sleep")
         assert said.read_text() == "up\n"
@@ -158,7 +158,7 @@ def test_a_prompt_whose_turn_is_cut_short_by_a_kill_of_the_other_process_fails_w
             terminal.signal(signal.SIGKILL)
             _, err = process.communicate()
         assert process.returncode == 1, err
-        assert "has ended; the turn was cut short" in err
+        assert "has ended; its turn was cut off" in err
         assert f"bridle run --resume {session}" in err
 
 
@@ -170,7 +170,7 @@ def test_ctrl_c_before_the_turn_leaves_what_somebody_else_runs_alone(bridle: Pro
         assert said.read_text() == "up\n"
         with bridle.start("run", "--resume", session, "second") as process:
             assert process.stderr is not None
-            assert "holds the session" in process.stderr.readline()
+            assert "has the session open" in process.stderr.readline()
             process.send_signal(signal.SIGINT)
             _, err = process.communicate()
         assert (process.returncode, "stays in the queue" in err) == (130, True)
@@ -186,7 +186,7 @@ def test_an_answer_from_another_terminal_reaches_the_one_that_asks(bridle: Progr
         terminal.type("write it\n")
         terminal.expect("/N] ")
         done = bridle.run("approvals", "answer", session, "yes", "--by", "ada")
-        assert done.returncode == 0 and "takes it" in done.stdout
+        assert done.returncode == 0 and "sent to process" in done.stdout
         assert terminal.expect("allowed by ada").startswith("\n")  # a line of its own
         terminal.expect("Written.")
     (answer,) = data(bridle, "approval_answered")

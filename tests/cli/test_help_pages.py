@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from bridle.cli.commands.help import WIDEST, page, page_names, rendered, title_of
+from bridle.cli.commands.help import WIDEST, format_page, page, page_names, title_of
 from bridle.cli.main import COMMANDS, commands
 from bridle.cli.style import Paint, cells
 
@@ -81,7 +81,7 @@ def test_a_command_of_a_group_has_its_part_of_the_page(bridle):
 @pytest.mark.parametrize("name", ["commands", "environment", "exit-codes", "sessions", "skills"])
 def test_text_is_wrapped_to_the_width(name, width):
     """What cannot be broken (a word, a line of code, a term) may be longer, and nothing else."""
-    lines = rendered(page(name), Paint(), width).splitlines()
+    lines = format_page(page(name), Paint(), width).splitlines()
     long = [line for line in lines if cells(line) > width and len(line.split()) > 6]
     assert [line for line in long if not line.startswith("    ")] == []
     assert not any("`" in line or "<!--" in line for line in lines)
@@ -89,20 +89,20 @@ def test_text_is_wrapped_to_the_width(name, width):
 
 @pytest.mark.parametrize("name", page_names())
 def test_in_a_pipe_no_line_is_wider_than_80_columns(name):
-    lines = rendered(page(name), Paint(), WIDEST).splitlines()
+    lines = format_page(page(name), Paint(), WIDEST).splitlines()
     assert (WIDEST, [line for line in lines if cells(line) > 80]) == (80, [])
 
 
 def test_colours_are_for_terminals_alone(bridle):
     assert "\x1b" not in bridle.run("help", "modes").stdout
-    assert "\x1b[1m" in rendered(page("modes"), Paint(True), 80)
+    assert "\x1b[1m" in format_page(page("modes"), Paint(True), 80)
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
         (["polcy"], "Did you mean `bridle help policy`?"),
-        (["zzz"], "`bridle help` lists them."),
+        (["zzz"], "`bridle help` lists all pages."),
         (["sessions", "zzz"], "See `bridle help sessions`."),
         (["\x1b]52;c;AAAA\x07"], "there is no page about"),
     ],

@@ -106,8 +106,8 @@ def test_who_carried_a_session_that_our_loop_goes_on_with_is_said_once(bridle, m
     flags = ("run", "more", "--resume", session, "--model", bridle.script("Mine."))
     done = bridle.run(*flags)
     assert (done.returncode, done.stdout) == (0, "Mine.\n")
-    said = "Scribe carried this session, an agent from elsewhere"
-    assert done.stderr.count(f"{said}: bridle's own loop goes on with it now\n") == 1
+    said = "another agent, Scribe, ran this session before; bridle's own loop continues it\n"
+    assert done.stderr.count(said) == 1
     assert "Scribe" not in bridle.run(*flags).stderr
 
 
@@ -122,5 +122,5 @@ def test_a_program_that_an_imported_log_names_is_not_started(bridle):
     flags = ("run", "more", "--resume", session, "--model", bridle.script("Mine."))
     done = bridle.run(*flags)
     assert (done.returncode, done.stdout) == (0, "Mine.\n")
-    assert re.search("acp:touch .* carried this session", done.stderr)
+    assert re.search("acp:touch .* ran this session", done.stderr)
     assert not made.exists()

@@ -63,7 +63,7 @@ def test_adding_a_server_without_the_package_that_it_needs_says_what_to_install(
         "bridle: MCP servers need the package `mcp`, which is not installed\n"
         "  → Install it with: pip install 'bridle-agent[mcp]'\n"
         "bridle: fine was not set up\n"
-        "  → Fix it, or save it anyway with --no-test.\n"
+        "  → Fix the problem, or save it anyway with --no-test.\n"
     )
 
 
@@ -78,7 +78,7 @@ def test_a_server_that_does_not_work_is_not_set_up_and_says_why(bridle):
 def test_a_list_starts_nothing_and_a_check_says_which_works(bridle):
     notes = written(bridle, {"fine": "fine", "slow": "hang"})
     listed = bridle.run("mcp", "list")
-    assert listed.stdout.count("not looked into yet") == 2
+    assert listed.stdout.count("never connected") == 2
     assert not notes.exists()
     checked = bridle.run("mcp", "list", "--check")
     assert checked.returncode == 1
@@ -155,7 +155,7 @@ def test_what_was_accepted_is_said(bridle):
     assert (
         bridle.run(*flags).stdout.splitlines()[-1] == "accepted the tools of one: new: echo, spawn"
     )
-    same = "the tools of one are those that were accepted before"
+    same = "the tools of one have not changed since they were accepted"
     assert bridle.run(*flags).stdout.splitlines()[-1] == same
     (pins,) = (bridle.state / "mcp").iterdir()
     known = json.loads(pins.read_text())
@@ -163,4 +163,4 @@ def test_what_was_accepted_is_said(bridle):
     known["tools"] = [echo | {"description": "something else"}, spawn | {"name": "away"}]
     pins.write_text(json.dumps(known))
     said = bridle.run(*flags).stdout.splitlines()[-1]
-    assert said == "accepted the tools of one: new: spawn; changed: echo; gone: away"
+    assert said == "accepted the tools of one: new: spawn; changed: echo; removed: away"

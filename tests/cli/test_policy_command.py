@@ -157,7 +157,7 @@ def test_a_person_is_shown_the_parse_the_effects_and_the_decision(bridle):
         "&& curl x",
         "> out.txt",
         "only reads",
-        "is denied: a rule forbids it: nothing leaves",
+        "denied: a rule forbids it: nothing leaves",
         "deny: shell(curl *)",
         "policy.yaml:2",
         "mode ask",
@@ -235,7 +235,8 @@ def test_check_says_what_came_out_otherwise_and_why(bridle):
     assert done.returncode == 1
     assert done.stdout == (
         "✗ new.yaml: 1 rule, 1 example\n"
-        "  new.yaml:4: git push should ask, and is allowed: a rule says so (allow: shell(git *))\n"
+        "  new.yaml:4: git push should need approval, but is allowed: a rule says so "
+        "(allow: shell(git *))\n"
     )
 
 
@@ -248,7 +249,7 @@ def test_check_tells_of_rules_that_say_nothing(bridle):
     done = bridle.run("policy", "check")
     assert done.returncode == 0
     assert "policy.yaml:2: `allow: shell(a)` has expired" in done.stdout
-    assert "policy.yaml:4: `deny: shell(curl * | sh)` is hardly ever met" in done.stdout
+    assert "policy.yaml:4: `deny: shell(curl * | sh)` hardly ever matches" in done.stdout
     assert "policy.yaml:5: `deny: launch` names a tool" in done.stdout
 
 
@@ -269,6 +270,6 @@ def test_a_rule_for_another_folder_is_passed_over_and_so_are_its_examples(bridle
     done = bridle.run("policy", "check")
     assert done.returncode == 0, done.stdout
     assert "1 rule, 2 examples" in done.stdout
-    assert "`allow: shell(make deploy)` is for /elsewhere; here it says nothing" in done.stdout
+    assert "`allow: shell(make deploy)` applies only in /elsewhere, not here" in done.stdout
     asked = [{"command": "make deploy"}, {"command": "make publish"}]
     assert verdicts(bridle, *asked) == ["ask", "allow"]

@@ -146,7 +146,7 @@ def test_ctrl_c_interrupts_the_turn_and_the_session_goes_on(bridle: Program):
     with bridle.terminal("repl", "--yes", "-m", bridle.script(SLEEP, "Awake.")) as terminal:
         terminal.expect("❯ ")
         terminal.type("\x03")
-        terminal.expect("Ctrl-D or /quit leaves")
+        terminal.expect("Ctrl-D or /quit to quit")
         terminal.expect("❯ ")
         terminal.type("sleep\n")
         terminal.expect("▸")

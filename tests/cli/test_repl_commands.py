@@ -54,7 +54,7 @@ def test_help_is_the_table_and_tells_of_one(bridle: Program):
         assert (f"  {one.spelled} " in said) == (one.where != "screen"), one.name
     assert said.count("/undo [TURN]") == 2
     assert "there is no command nonsense" in said
-    assert "/copy works on the screen alone" in said
+    assert "/copy works only on the full screen" in said
 
 
 def test_help_breaks_a_long_line_between_words(bridle: Program):
@@ -73,9 +73,9 @@ def test_an_undo_is_shown_and_asked_about_first(bridle: Program):
     file.write_text("old\n")
     lines = ("/undo", "go", "/undo", "n", "/mode", "/undo", "y", "/undo")
     said = told(bridle, *lines, replies=(READ, WRITE, "ok"), flags=("--mode", "edits"))
-    assert "nothing was said in this session yet" in said
+    assert "this session is empty" in said
     assert "  ~ a.txt  will be restored" in said and "-new" in said.replace("      ", "")
-    assert said.count("put back 1 file? [y/N]") == 2
+    assert said.count("restore 1 file? [y/N]") == 2
     assert "nothing was changed" in said and said.count("1 file put back") == 1
     assert file.read_text() == "old\n"
 
@@ -119,7 +119,7 @@ def test_a_lower_budget_holds_and_a_higher_one_is_refused(bridle: Program):
     said = told(bridle, "go", "/budget 2.50", "/budget 3", "/budget x", "/theme x", "/theme plain")
     assert "at most $2.50" in said
     assert "can only be lowered" in said
-    assert "/budget takes a sum of money, and not x" in said
+    assert "not an amount of money: x" in said
     assert "there is no theme x" in said and "no colours" in said
 
 

@@ -41,7 +41,7 @@ def test_the_same_tools_on_the_same_files_give_the_same(bridle: Program):
     assert verdicts(bridle, session) == (0, ["same"] * 4)
     done = bridle.run("sessions", "replay", session, "--yes")
     assert done.stdout.splitlines()[-1] == "✓ 4 calls in 2 turns: 4 the same"
-    assert "1 file (6 bytes) copied from" in done.stderr
+    assert "copied 1 file (6 bytes) from" in done.stderr
     assert bridle.logs()[0].read_bytes() == before and len(bridle.logs()) == 1
 
 
@@ -66,7 +66,7 @@ def test_nothing_but_the_copy_is_written_to(bridle: Program):
     assert not (bridle.workspace / "b.txt").exists()
     assert (bridle.workspace / "a.txt").read_text() == held
     kept = bridle.run("sessions", "replay", session, "--yes", "--keep")
-    copy = Path(kept.stderr.rpartition("is kept: ")[2].strip())
+    copy = Path(kept.stderr.rpartition("copy is in ")[2].strip())
     assert (copy / "b.txt").read_text() == "new\n"
     assert (copy / "a.txt").read_text() == held + "more\n"
 
@@ -79,7 +79,7 @@ def test_what_nobody_was_asked_about_is_denied_unless_that_is_wanted(bridle: Pro
     assert verdicts(bridle, session) == (1, ["denied", "denied"])
     assert verdicts(bridle, session, "--unasked") == (0, ["same", "same"])
     said = bridle.run("sessions", "replay", session, "--yes").stdout
-    assert "nobody was asked then, and it would ask now" in said
+    assert "it needed no approval then, and would need it now" in said
 
 
 def test_a_command_that_did_not_finish_then_is_not_run_again(bridle: Program):
@@ -95,9 +95,9 @@ def test_a_command_that_did_not_finish_then_is_not_run_again(bridle: Program):
 def test_commands_run_only_after_a_yes(bridle: Program):
     session = talked(bridle, SHELL, "Said.", lines="look\ny\n")
     unasked = bridle.run("sessions", "replay", session)
-    assert unasked.returncode == 2 and "1 recorded command may run for real" in unasked.stderr
+    assert unasked.returncode == 2 and "1 recorded command may really run" in unasked.stderr
     with bridle.terminal("sessions", "replay", session) as terminal:
-        terminal.expect("Go on? [y/N] ")
+        terminal.expect("Continue? [y/N] ")
         terminal.type("n\n")
         assert terminal.end()[0] == 130
 
@@ -112,7 +112,7 @@ def test_a_folder_that_is_gone_can_be_named_anew(bridle: Program):
     log = str(bridle.logs()[0].parent.name)
     bridle.workspace = bridle.home
     gone = bridle.run("sessions", "replay", log)
-    assert gone.returncode == 2 and "is not there any more" in gone.stderr
+    assert gone.returncode == 2 and "no longer exists" in gone.stderr
 
 
 def test_a_copy_holds_no_link_that_leads_out(tmp_path: Path):

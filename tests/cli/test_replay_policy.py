@@ -46,7 +46,7 @@ def test_without_rules_everything_is_decided_as_it_was(bridle, session):
         ("read", "deny", "deny"),
     ]
     done = bridle.run("sessions", "replay", "--policy", empty, session)
-    assert done.stdout == "✓ 4 calls in 1 session: 4 as before\n"
+    assert done.stdout == "✓ 4 calls in 1 session: 4 unchanged\n"
 
 
 def test_what_would_change_is_shown_with_counts_and_reasons(bridle, session):
@@ -65,11 +65,11 @@ def test_what_would_change_is_shown_with_counts_and_reasons(bridle, session):
     done = bridle.run("sessions", "replay", "--policy", new, "--all")
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
-        "ran unasked → is denied  read a.txt",
+        "allowed → deny  read a.txt",
         "    deny: read(*.txt)",
-        "asked → runs unasked  shell touch made",
+        "asked → allow  shell touch made",
         "    allow: shell(touch *)",
-        "≠ 4 calls in 1 session: 2 as before, 1 ran unasked → is denied, 1 asked → runs unasked",
+        "≠ 4 calls in 1 session: 2 unchanged, 1 allowed → deny, 1 asked → allow",
     ]
     assert not (bridle.workspace / "made").exists()
     assert bridle.logs()[0].read_bytes() == before
@@ -84,7 +84,7 @@ def test_a_session_whose_folder_is_gone_is_left_out_and_said(bridle, session, tm
     bridle.workspace = other
     done = bridle.run("sessions", "replay", "--policy", str(other / "new.yaml"), session)
     assert done.returncode == 0
-    assert "is not there any more" in done.stderr
+    assert "no longer exists" in done.stderr
     moved = told(bridle, "--policy", str(other / "new.yaml"), session, "-w", str(other))
     assert len(moved) == 4
     assert new
@@ -103,4 +103,4 @@ def test_a_bad_file_and_a_replay_of_nothing_are_said(bridle, session):
     assert (bad.returncode, bad.stdout) == (2, "")
     none = bridle.run("sessions", "replay")
     assert none.returncode == 2
-    assert "name one session" in none.stderr
+    assert "name exactly one session" in none.stderr

@@ -25,7 +25,7 @@ def test_a_sandbox_that_was_switched_off_is_said(monkeypatch: pytest.MonkeyPatch
         "none: it was switched off",
         None,
         "Commands run with all your rights: a script can read credentials and write anywhere. "
-        "What is not understood is always asked about.",
+        "A command that bridle does not understand always needs approval.",
     )
 
 

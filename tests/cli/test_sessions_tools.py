@@ -2,12 +2,15 @@
 
 import json
 import stat
+import sys
+import time
 
 import pytest
 from cli_program import Program
 
-from bridle.cli.progress import Progress, size_of
+from bridle.cli.output import progress
 from bridle.protocols.codec import encode_line
+from bridle.workspace.text import size_of
 
 EVIL = "\x1b]52;c;x\x07 \u202e"
 READ = {"calls": [{"name": "read", "arguments": {"path": "a.txt"}}]}
@@ -61,7 +64,7 @@ def test_an_exported_file_is_private_and_never_written_over_unasked(bridle: Prog
     file.write_text("mine")
     refused = bridle.run("sessions", "export", session, "-o", str(file))
     assert (refused.returncode, file.read_text()) == (2, "mine")
-    assert "was left as it is" in refused.stderr and "--force" in refused.stderr
+    assert "was not changed" in refused.stderr and "--force" in refused.stderr
     link = bridle.home / "link.jsonl"
     link.symlink_to(bridle.home / "nowhere")
     assert bridle.run("sessions", "export", session, "-o", str(link)).returncode == 2
@@ -99,7 +102,7 @@ def test_an_import_brings_the_same_records_under_a_free_id(bridle: Program):
     bridle.run("sessions", "delete", session, "--yes")
     again = bridle.run("sessions", "import", "-", stdin=raw)
     assert log_of(bridle, session).startswith(raw)
-    assert f"{session}  nothing wrong" in again.stdout
+    assert f"{session}  no damage" in again.stdout
     bridle.run("run", "two", "--resume", session, "-m", bridle.script("Yes."))
     assert [one["content"] for one in records(bridle, session, "user_prompt")] == ["one", "two"]
     refused = bridle.run("sessions", "import", "-", stdin=b"this is no log\n")
@@ -132,7 +135,7 @@ def test_verify_finds_a_changed_byte_and_with_a_head_also_a_cut_end(bridle: Prog
     raw = path.read_bytes()
     count = raw.count(b"\n")
     fine = bridle.run("sessions", "verify", session)
-    assert (fine.returncode, fine.stdout) == (0, f"✓ {session}  nothing wrong, {count} records\n")
+    assert (fine.returncode, fine.stdout) == (0, f"✓ {session}  no damage, {count} records\n")
     head = bridle.home / "head.json"
     head.write_text(bridle.run("sessions", "export", session, "--head").stdout)
     assert json.loads(head.read_text())["seq"] == count
@@ -154,7 +157,7 @@ def test_a_file_that_is_no_head_is_said(bridle: Program, held: bytes):
     session = talked(bridle, "one")
     (bridle.home / "head").write_bytes(held)
     done = bridle.run("sessions", "verify", session, "--head", str(bridle.home / "head"))
-    assert done.returncode == 2 and "this is no head" in done.stderr
+    assert done.returncode == 2 and "this is not a head" in done.stderr
 
 
 def test_a_fork_goes_its_own_way(bridle: Program):
@@ -191,7 +194,7 @@ def test_search_groups_what_it_finds_by_session_and_shows_no_command_to_a_termin
     only = bridle.run("sessions", "search", "n..dle", "--regex", "--session", two, "--json").stdout
     assert {hit["sessionId"] for hit in json.loads(only)} == {two}
     limited = bridle.run("sessions", "search", "needle", "--limit", "1").stdout
-    assert "the first 1; more with --limit 10" in limited
+    assert "the first 1 matches; for more: --limit 10" in limited
     wrong = bridle.run("sessions", "search", "(", "--regex")
     assert wrong.returncode == 2 and wrong.stderr.startswith("bridle: ")
 
@@ -201,7 +204,7 @@ def test_delete_asks_first_and_takes_only_what_was_named(bridle: Program):
     unasked = bridle.run("sessions", "delete", one)
     assert unasked.returncode == 2 and "--yes" in unasked.stderr
     with bridle.terminal("sessions", "delete", one) as terminal:
-        terminal.expect(f"Delete {one} (one) for good? [y/N] ")
+        terminal.expect(f"Permanently delete {one} (one)? [y/N] ")
         terminal.type("n\n")
         assert terminal.end()[0] == 1
     assert set(sessions(bridle)) == {one, two, three}
@@ -214,18 +217,21 @@ def test_delete_asks_first_and_takes_only_what_was_named(bridle: Program):
     assert json.loads(done.stdout) == {"deleted": [three]}
 
 
-def test_what_takes_long_says_how_far_it_is_and_leaves_no_trace(capsys, monkeypatch):
+def test_long_work_shows_a_progress_bar_in_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    times = iter([0.0, 0.1, 0.4, 0.45, 0.6])
-    line = Progress("checking", shown=True, clock=lambda: next(times))
-    for done in (1_000_000, 5_000_000, 6_000_000, 10_000_000):
-        line(done, 20_000_000)
-    line.clear()
-    back = "\r\x1b[K"
-    shown = f"{back}checking   25 % of 20.0 MB{back}checking   50 % of 20.0 MB{back}"
-    assert capsys.readouterr().err == shown
+    for starts, shown in (([0.0, 0.1, 0.2], False), ([0.0, 0.1, 0.4], True)):
+        times = iter(starts)
+        monkeypatch.setattr(time, "monotonic", lambda times=times: next(times))
+        with progress("checking") as advance:
+            advance(1_000_000, 20_000_000)
+            advance(5_000_000, 20_000_000)
+        said = capsys.readouterr().err
+        assert ("checking" in said and "25%" in said) is shown
     monkeypatch.setenv("TERM", "dumb")
-    Progress("checking", shown=True, clock=lambda: 9.0)(1, 2)
+    monkeypatch.setattr(time, "monotonic", lambda: 9.0)
+    with progress("checking") as advance:
+        advance(1, 2)
     assert capsys.readouterr().err == ""
 
 

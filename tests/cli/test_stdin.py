@@ -84,7 +84,7 @@ def test_a_dash_after_the_prompt_waits_for_what_comes_late(bridle: Program):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"\x7fELF\0\0", "standard input is binary (byte 4), and a prompt is text"),
+        (b"\x7fELF\0\0", "standard input is binary (byte 4), but a prompt must be text"),
         (b"caf\xe9", "standard input is not UTF-8 text (byte 3)"),
         (b"x" * 10_000_001, "standard input is larger than 10,000,000 bytes"),
     ],

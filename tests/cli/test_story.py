@@ -92,7 +92,7 @@ def test_a_prompt_that_steers_is_told_where_it_reached_the_model(bridle: Program
         assert said.read_text() == "up\n"
         session = bridle.logs()[0].parent.name
         sent = bridle.run("sessions", "send", session, "left", "--when", "next_step", USER="ada")
-        assert "takes it with the model's next step" in sent.stdout
+        assert "it runs in its next step" in sent.stdout
         while '"content":"left"' not in bridle.logs()[0].read_text():
             pass  # until the holder has written it down
         running = bridle.run("sessions", "show", session).stdout

@@ -10,7 +10,7 @@ def write(bridle, name, text):
 def test_a_folder_that_sets_nothing_needs_no_trust(bridle):
     done = bridle.run("trust")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "sets nothing" in done.stdout
+    assert "nothing to trust" in done.stdout
     assert bridle.run("trust", "--list").stdout == "No folder is trusted.\n"
 
 
@@ -43,7 +43,7 @@ def test_a_changed_file_is_named(bridle):
     write(bridle, "AGENTS.md", "be kind\n")
     write(bridle, ".bridle/policy.yaml", "rules: []\n")
     assert bridle.run("trust", "--yes").returncode == 0
-    assert "All of this is trusted already." in bridle.run("trust").stdout
+    assert "All of these files are trusted already." in bridle.run("trust").stdout
     write(bridle, "AGENTS.md", "be cruel\n")
     assert "changed since: AGENTS.md" in bridle.run("trust", "--list").stdout
 

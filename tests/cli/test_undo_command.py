@@ -63,9 +63,9 @@ def test_a_preview_lists_what_comes_goes_and_changes(story):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         f"undo turn 1 of {story.session}",
-        "  ~ a.txt  changes back",
-        "  + gone.txt  comes back",
-        "  - new.txt  goes",
+        "  ~ a.txt  is changed back",
+        "  + gone.txt  is restored",
+        "  - new.txt  is deleted",
     ]
     assert story.files() == AFTER
 
@@ -74,8 +74,8 @@ def test_undo_puts_back_and_tells_the_log_and_redo_brings_it_back(story):
     done = story.bridle.run("undo", "--yes", USER="ada")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-2:] == [
-        "put back 3 files",
-        "  → bridle undo --redo   takes that back",
+        "restored 3 files",
+        "  → bridle undo --redo   reverts this",
     ]
     assert story.files() == BEFORE
     [undone] = story.records("undo")
@@ -93,14 +93,14 @@ def test_undo_puts_back_and_tells_the_log_and_redo_brings_it_back(story):
 
 def test_at_a_terminal_it_asks_and_a_no_changes_nothing(story):
     with story.bridle.terminal("undo") as terminal:
-        terminal.expect("Put back 3 files? [y/N] ")
+        terminal.expect("Restore 3 files? [y/N] ")
         terminal.type("n\n")
         assert terminal.end()[0] == 1
     assert story.files() == AFTER
     with story.bridle.terminal("undo") as terminal:
-        terminal.expect("Put back 3 files? [y/N] ")
+        terminal.expect("Restore 3 files? [y/N] ")
         terminal.type("y\n")
-        terminal.expect("put back 3 files")
+        terminal.expect("restored 3 files")
         assert terminal.end()[0] == 0
     assert story.files() == BEFORE
 
@@ -108,7 +108,7 @@ def test_at_a_terminal_it_asks_and_a_no_changes_nothing(story):
 def test_without_a_terminal_nobody_is_asked_and_nothing_is_changed(story):
     done = story.bridle.run("undo")
     assert done.returncode == 2
-    assert "say it with --yes" in done.stderr
+    assert "add --yes" in done.stderr
     assert story.files() == AFTER
 
 
@@ -117,8 +117,8 @@ def test_a_file_that_the_person_changed_is_shown_both_ways_and_refused(story):
     done = story.bridle.run("undo", "--yes")
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        "bridle: nothing was changed: a.txt changed since",
-        "  → --keep-going leaves them and puts back the rest, --force puts back all of it.",
+        "bridle: nothing was changed, because a.txt changed since",
+        "  → --keep-going leaves these files and restores the rest, --force restores all of them.",
     ]
     assert done.stdout.splitlines()[-6:] == [
         "  ! a.txt: it was changed since",
@@ -189,7 +189,7 @@ def test_a_session_whose_log_is_gone_is_put_back_all_the_same(story):
     story.turn(7, lambda: (story.root / "b.txt").write_text("b"), session="nobody")
     done = story.bridle.run("undo", "--yes")
     assert done.returncode == 0
-    assert "the files are put back, but the session's log was not told" in done.stderr
+    assert "the files are restored, but this is not in the session's log" in done.stderr
     assert not (story.root / "b.txt").exists()
 
 
@@ -198,7 +198,7 @@ def test_a_session_that_another_process_holds_is_put_back_and_that_is_said(story
         fcntl.flock(log, fcntl.LOCK_EX)
         done = story.bridle.run("undo", "--yes")
     assert done.returncode == 0
-    assert "the files are put back, but the session's log was not told" in done.stderr
+    assert "the files are restored, but this is not in the session's log" in done.stderr
     assert story.files() == BEFORE
     assert story.records("undo") == []
 

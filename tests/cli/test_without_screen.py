@@ -51,5 +51,5 @@ def test_at_a_plain_terminal_the_list_of_commands_says_how_to_go_on(bridle):
         code, shown = terminal.end()
         assert code == 0 and "Commands:" in shown
         assert (
-            "This terminal cannot show the full screen. To talk line by line: bridle repl" in shown
+            "This terminal cannot show the full screen. To chat line by line: bridle repl" in shown
         )

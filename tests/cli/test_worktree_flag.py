@@ -87,7 +87,7 @@ def test_a_folder_below_the_repository_s_top_stays_below(repository: Program):
 
 
 def test_what_was_trusted_is_trusted_in_the_worktree_and_nothing_else(repository: Program):
-    said = "AGENTS.md is not read until the folder is trusted: bridle trust\n"
+    said = "AGENTS.md is not used until you trust the folder: bridle trust\n"
     first = repository.run("run", "go", "-m", repository.script("hm"), "--worktree=one")
     assert first.stderr.count(said) == 1
     Trust(repository.state).grant(repository.workspace)
@@ -101,9 +101,9 @@ def test_what_was_trusted_is_trusted_in_the_worktree_and_nothing_else(repository
 @pytest.mark.parametrize(
     ("words", "said", "hint"),
     [
-        (["--worktree", "fix the bug"], "were taken for its name", "Put the prompt before it"),
+        (["--worktree", "fix the bug"], "is not a name", "Put the prompt before --worktree"),
         (["go", "--worktree", "../x"], "A worktree cannot be called", "Use letters"),
-        (["go", "--worktree=a", "--resume", "x"], "--resume goes on where the session was", ""),
+        (["go", "--worktree=a", "--resume", "x"], "--resume and --worktree cannot be combined", ""),
     ],
 )
 def test_what_cannot_be_meant_is_refused_and_nothing_is_made(repository, words, said, hint):

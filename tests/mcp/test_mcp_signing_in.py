@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridle.cli.mcp_login import Loopback
+from bridle.cli.commands.mcp.login import Loopback
 from bridle.config.mcp import parse_own_servers
 from bridle.errors import ConfigError, ToolError
 from bridle.runtime.mcp import make_server
@@ -30,7 +30,7 @@ def test_a_person_comes_back_from_the_browser_with_a_code():
             assert await ask(port, "/other?code=wrong") == b"HTTP/1.1 404 Not Found"
             assert await ask(port, "/callback?code=abc&state=s%20t") == b"HTTP/1.1 200 OK"
             assert await browser.callback() == {"code": "abc", "state": "s t"}
-            with pytest.raises(ToolError, match="named no page"):
+            with pytest.raises(ToolError, match="did not name a valid page"):
                 await browser.open("file:///etc/passwd")
 
     run(work())

@@ -219,11 +219,11 @@ async def visited(url, token):
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
-        (["--mode", "auto"], "with the mode auto another agent's tasks would be asked about"),
-        (["--port", "1"], "--port and --token-file go with --http"),
+        (["--mode", "auto"], "the mode auto is not allowed"),
+        (["--port", "1"], "--port and --token-file need --http"),
         (["--resume", "x"], "no such option"),
-        (["--http", "--token-file", "open"], "others can read open, and the token is in it"),
-        (["--http", "--token-file", "short"], "there is no token in short"),
+        (["--http", "--token-file", "open"], "open contains the token, but others can read it"),
+        (["--http", "--token-file", "short"], "short does not contain a token"),
     ],
 )
 def test_what_it_cannot_be_started_with_is_said(bridle, flags, why):
@@ -258,7 +258,7 @@ def test_without_the_sdk_it_says_what_to_install(bridle):
 
 def test_limits_are_narrowed_and_never_widened(bridle, monkeypatch):
     """Also beyond the engine's own, where a person has set none."""
-    from bridle.cli.mcp_serve import narrowed
+    from bridle.cli.mcp_server_run import narrowed_setup
     from bridle.cli.setup import Setup, to_limits
     from bridle.server.mcp.tasks import Caps
 
@@ -266,10 +266,13 @@ def test_limits_are_narrowed_and_never_widened(bridle, monkeypatch):
     setup = Setup({"workspace": str(bridle.workspace), "max_cost": 2.0, "max_seconds": 60.0})
 
     def limits(*caps):
-        found = to_limits(narrowed(setup, "plan", Caps(*caps)).settings)
+        found = to_limits(narrowed_setup(setup, "plan", Caps(*caps)).settings)
         return found.max_steps, found.max_seconds, found.max_turn_tokens, found.max_cost
 
     assert limits(10_000, 600.0, 5_000, 9.0) == (200, 60.0, 5_000, 2.0)
     assert limits(3, 5.0, None, 0.5) == (3, 5.0, 0, 0.5)
     assert limits() == (200, 60.0, 0, 2.0)
-    assert setup.settings.mode == "ask" and narrowed(setup, "plan", Caps()).settings.mode == "plan"
+    assert (
+        setup.settings.mode == "ask"
+        and narrowed_setup(setup, "plan", Caps()).settings.mode == "plan"
+    )

@@ -9,7 +9,15 @@ from rig_spans import LOOKS, WRITES, Collected, traced_engine
 
 from bridle.cli import main
 from bridle.cli.style import Paint, cells
-from bridle.cli.trace_tree import MOST, Branch, Lines, Reading, Scale, short, spoken
+from bridle.cli.trace_tree import (
+    MAX_SPANS,
+    Branch,
+    Scale,
+    TraceReader,
+    TreeLines,
+    compact_count,
+    compact_duration,
+)
 from bridle.engine.trace import Span
 from bridle.events import (
     CallIntended,
@@ -87,7 +95,7 @@ def test_one_turn_and_a_depth_can_be_chosen_and_a_turn_that_is_not_there_is_said
         code, out, err = told(capsys, OLD, "--turn", "9", *more)
         assert (code, out) == (2, "")
         assert "the session has no turn 9" in err
-        assert "It has turns up to 2." in err
+        assert "Its newest turn is 2." in err
 
 
 def test_json_is_one_array_of_spans_that_name_their_parents(state, capsys):
@@ -165,7 +173,7 @@ def test_what_a_task_did_stands_below_its_call_also_when_its_log_is_gone(
     (root,) = [one for one in found if one["kind"] == "session" and one["session"] == child]
     assert root["parent"].startswith(f"{parent}/task-")
     JsonlStore(tmp_path).delete(child)
-    assert "its log is gone" in told(capsys, parent)[1]
+    assert "its log cannot be read" in told(capsys, parent)[1]
 
 
 def test_text_from_elsewhere_is_harmless_and_a_damaged_log_is_read_as_far_as_it_goes(
@@ -186,7 +194,7 @@ def test_text_from_elsewhere_is_harmless_and_a_damaged_log_is_read_as_far_as_it_
 @pytest.mark.parametrize("width", [20, 40, 63, 64, 99, 100, 200])
 @pytest.mark.parametrize("on", [True, False])
 def test_a_line_is_never_wider_than_the_terminal_and_a_bar_never_leaves_its_column(width, on):
-    lines = Lines(Paint(on), width)
+    lines = TreeLines(Paint(on), width)
     span = Span("tool", "a_tool_with_a_long_name" * 3, start=5, end=3_600_000, status="failed")
     row = lines.row(Branch(span, "rm -rf 語" * 30), 4, Scale(0, 3_600_000))
     bare = row
@@ -198,7 +206,7 @@ def test_a_line_is_never_wider_than_the_terminal_and_a_bar_never_leaves_its_colu
 
 
 def test_a_label_that_was_cut_leaves_its_row_in_the_columns():
-    lines = Lines(Paint(False), 80)
+    lines = TreeLines(Paint(False), 80)
     ends = set()
     for label in ("x", "x" * 40, "x" * 200):
         span = Span("tool", label, start=0, end=1000)
@@ -217,10 +225,10 @@ def test_a_bar_shows_where_in_its_turn_something_was():
 
 def test_times_and_counts_are_said_as_people_say_them():
     times = (0, 999, 1000, 59_949, 59_950, 134_000, 3_599_499, 10_920_000, 187_200_000)
-    assert [spoken(one) for one in times] == [
+    assert [compact_duration(one) for one in times] == [
         *("0ms", "999ms", "1.0s", "59.9s", "1m 00s", "2m 14s", "59m 59s", "3h 02m", "2d 4h")
     ]
-    assert [short(one) for one in (0, 999, 1000, 999_949, 999_950)] == [
+    assert [compact_count(one) for one in (0, 999, 1000, 999_949, 999_950)] == [
         "0",
         "999",
         "1.0k",
@@ -230,7 +238,7 @@ def test_times_and_counts_are_said_as_people_say_them():
 
 
 def test_a_turn_of_any_length_is_read_in_bounded_memory_and_says_what_it_leaves_out(tmp_path):
-    steps, session_id = 3 * MOST, "20260101-000000-aaaaaaaaaa"
+    steps, session_id = 3 * MAX_SPANS, "20260101-000000-aaaaaaaaaa"
 
     async def write():
         store = JsonlStore(tmp_path, "process")
@@ -248,11 +256,11 @@ def test_a_turn_of_any_length_is_read_in_bounded_memory_and_says_what_it_leaves_
         store.close()
 
     run(write())
-    reading = Reading(SessionFolder(tmp_path), session_id, 9)
+    reading = TraceReader(SessionFolder(tmp_path), session_id, 9)
     tracemalloc.start()
     (turn,) = reading.branches()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 << 20  # the log has more than 24 MB
-    kept = sum(1 + len(one.below) for one in turn.below) + 1
-    assert (kept, turn.more) == (MOST, steps - len(turn.below))
+    kept = sum(1 + len(one.children) for one in turn.children) + 1
+    assert (kept, turn.more) == (MAX_SPANS, steps - len(turn.children))

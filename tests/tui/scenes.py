@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from bridle.cli.local_backend import LocalBackend
 from bridle.cli.setup import Setup
-from bridle.cli.start_checks import ChatPreface
+from bridle.cli.start_checks import StartChecks
 from bridle.tui.app import BridleApp
 from bridle.tui.widgets.composer import Lines
 from tui.obeying_rig import press
@@ -237,7 +237,7 @@ async def first_time(folder, size=(80, 24), theme="dark", **flags):
     (folder / "greeter" / "AGENTS.md").write_text("# Greeter\n\nBe kind to everybody.\n")
     given = {"workspace": str(folder / "greeter"), **flags}
     app = BridleApp(lambda: LocalBackend(Setup(given), given, told=[]), theme=theme)
-    app.chat.preface = lambda: ChatPreface(given)
+    app.chat.preface = lambda: StartChecks(given)
     async with app.run_test(size=size) as pilot:
         yield pilot
     if app.house is not None:

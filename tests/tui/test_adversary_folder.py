@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bridle.cli.start_checks import ChatPreface
+from bridle.cli.start_checks import StartChecks
 from bridle.config.trust import FolderFile, Trust
 from bridle.tui.dialogs import Sheet
 from bridle.tui.model.onboarding import trust_lines
@@ -24,7 +24,7 @@ def folder(tmp_path):
 def test_a_name_that_is_no_text_is_asked_about_and_declined_like_any_other(folder):
     odd = os.fsdecode(b"\xffodd.md")
     (folder / ".bridle" / "commands" / odd).write_text("Do it.")
-    preface = ChatPreface({"workspace": str(folder)})
+    preface = StartChecks({"workspace": str(folder)})
     found = preface.untrusted()
     assert found is not None
     preface.decline(found)
@@ -34,7 +34,7 @@ def test_a_name_that_is_no_text_is_asked_about_and_declined_like_any_other(folde
 def test_a_name_that_is_no_text_can_be_trusted(folder, tmp_path):
     odd = os.fsdecode(b"\xffodd.md")
     (folder / ".bridle" / "commands" / odd).write_text("Do it.")
-    preface = ChatPreface({"workspace": str(folder)})
+    preface = StartChecks({"workspace": str(folder)})
     preface.trust(preface.untrusted())
     assert preface.untrusted() is None
     assert all(one.trusted for one in Trust(tmp_path / "state").files(folder))

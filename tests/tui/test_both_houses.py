@@ -29,7 +29,8 @@ async def here(tmp_path, *replies):
 @asynccontextmanager
 async def there(tmp_path, *replies):
     """One on a server that `bridle serve` would be."""
-    from bridle.cli.serving import offer_of, room_of
+    from bridle.cli.server_run import room_of
+    from bridle.cli.server_setup import allowed_choices
     from bridle.server.app import Application
     from bridle.server.auth import Names
     from bridle.server.http import Serving, bound
@@ -41,7 +42,7 @@ async def there(tmp_path, *replies):
     flags = {"workspaces": (str(folder),), "model": script(tmp_path, *replies)}
     setup = Setup({**flags, "workspace": str(folder)})
     door = Door(Tokens(tmp_path / "server"))
-    offer = offer_of(setup, (), "server")
+    offer = allowed_choices(setup, (), "server")
     room = room_of(flags, setup.settings, door, Limits(rate=0), offer)
     listening = bound("127.0.0.1", 0)
     port = listening.getsockname()[1]
@@ -224,7 +225,7 @@ def test_an_export_is_private_and_takes_no_other_file_s_place(opened, tmp_path):
             assert "One." in place.read_text()
             with pytest.raises(AgentError) as raised:
                 await house.export(tmp_path / "kept.md", "jsonl")
-            assert "was left as it is" in raised.value.message
+            assert "was not changed" in raised.value.message
             await house.export(tmp_path / "kept.md", "jsonl", force=True)
             assert place.read_text().startswith('{"seq":1')
             with pytest.raises(AgentError):

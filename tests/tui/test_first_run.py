@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bridle.cli.local_backend import local_backend as house_of
-from bridle.cli.start_checks import ChatPreface
+from bridle.cli.start_checks import StartChecks
 from bridle.config.trust import Trust
 from bridle.errors import ConfigError, MissingModel
 from bridle.runtime import providers
@@ -42,7 +42,7 @@ def play(flags, story, size=(80, 24)):
 
     async def whole():
         app = BridleApp(lambda: house_of(flags))
-        app.chat.preface = lambda: ChatPreface(flags)
+        app.chat.preface = lambda: StartChecks(flags)
         async with app.run_test(size=size) as pilot:
             await story(pilot)
         if app.house is not None:
@@ -86,7 +86,7 @@ def test_a_choice_is_written_when_the_person_says_so_and_not_asked_for_again(
 
     play({}, story)
     assert (tmp_path / "config" / "bridle" / "config.yaml").read_text() == "model: offline\n"
-    assert ChatPreface({}).lacking() is None
+    assert StartChecks({}).lacking() is None
 
 
 def test_how_to_set_a_key_is_shown_and_no_key_is_written(folder, tmp_path, no_servers):
@@ -137,10 +137,10 @@ def test_a_local_server_that_answers_is_offered_first(folder, monkeypatch):
 
 
 def test_with_a_key_or_a_named_model_nothing_is_asked(folder, monkeypatch, no_servers):
-    assert ChatPreface({"model": "offline"}).lacking() is None
-    assert ChatPreface({"resume": "x"}).lacking() is None
+    assert StartChecks({"model": "offline"}).lacking() is None
+    assert StartChecks({"resume": "x"}).lacking() is None
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
-    assert ChatPreface({}).lacking() is None
+    assert StartChecks({}).lacking() is None
 
 
 def test_a_new_folder_is_asked_about_and_what_was_shown_is_what_is_trusted(folder, tmp_path):
@@ -171,12 +171,12 @@ def test_no_is_remembered_until_the_bytes_change(folder, tmp_path):
         await opens(pilot, Confirm)
         await press(pilot, "n")
         await ready(pilot)
-        await shows(pilot, "AGENTS.md is not read until the folder is trusted")
+        await shows(pilot, "AGENTS.md is not used until you trust the folder")
 
     play(flags, story)
-    assert ChatPreface(flags).untrusted() is None
+    assert StartChecks(flags).untrusted() is None
     (folder / "AGENTS.md").write_text("Be kinder.\n")
-    assert ChatPreface(flags).untrusted() is not None
+    assert StartChecks(flags).untrusted() is not None
     assert not Trust(tmp_path / "state").is_trusted(folder)
 
 
@@ -229,7 +229,7 @@ def test_only_a_no_keeps_bridle_from_asking_about_the_folder_again(
         await ready(pilot)
 
     play({"model": script(tmp_path, "Hello.")}, story)
-    assert (ChatPreface({}).untrusted() is not None) == asks_again
+    assert (StartChecks({}).untrusted() is not None) == asks_again
 
 
 def test_rules_that_cannot_be_understood_are_not_trusted_and_the_screen_opens(folder, tmp_path):
@@ -248,12 +248,12 @@ def test_rules_that_cannot_be_understood_are_not_trusted_and_the_screen_opens(fo
 
 
 def test_a_folder_that_sets_nothing_is_not_asked_about(folder):
-    assert ChatPreface({}).untrusted() is None
+    assert StartChecks({}).untrusted() is None
 
 
 def test_a_damaged_memory_of_what_was_declined_only_asks_again(folder, tmp_path):
     (folder / "AGENTS.md").write_text("Be kind.\n")
-    preface = ChatPreface({})
+    preface = StartChecks({})
     preface.decline(preface.untrusted())
     assert preface.untrusted() is None
     kept = tmp_path / "state" / "declined.json"
@@ -264,7 +264,7 @@ def test_a_damaged_memory_of_what_was_declined_only_asks_again(folder, tmp_path)
 
 def test_bytes_that_are_no_text_are_all_shown(folder):
     (folder / "AGENTS.md").write_bytes(b"a\xffb\x00c")
-    lines = trust_lines(ChatPreface({}).untrusted().files)
+    lines = trust_lines(StartChecks({}).untrusted().files)
     assert ("│ a\\xffb\x00c", "") in lines  # the sheet writes the rest out
 
 
@@ -300,7 +300,7 @@ def test_a_folder_that_brings_commands_or_skills_alone_is_asked_about(folder, tm
     own.parent.mkdir()
     own.write_text("Ship $ARGUMENTS.\n")
     flags = {"model": script(tmp_path, "Shipped.")}
-    assert [one.name for one in ChatPreface(flags).untrusted().files] == [
+    assert [one.name for one in StartChecks(flags).untrusted().files] == [
         ".bridle/commands/ship.md"
     ]
 

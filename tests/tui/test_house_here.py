@@ -193,7 +193,7 @@ def test_what_the_settings_complain_of_is_a_remark_and_not_on_the_terminal(tmp_p
         flags = {"workspace": str(folder), "model": script(tmp_path, "ok")}
         async with entered(make_house(flags)) as house:
             (said,) = house.remarks()
-            assert "AGENTS.md is not read until the folder is trusted" in said
+            assert "AGENTS.md is not used until you trust the folder" in said
             assert house.remarks() == ()
 
     run(story())

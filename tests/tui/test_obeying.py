@@ -115,7 +115,7 @@ def test_sessions_opens_the_picker_and_resume_goes_there(tmp_path):
 def test_fork_goes_on_in_a_copy(tmp_path):
     async def story(pilot, house):
         await obey(pilot, "/fork")
-        await shows(pilot, "nothing was said in this session yet")
+        await shows(pilot, "this session is empty")
         await say(pilot, "hi")
         first = house.session.id
         await obey(pilot, "/fork")

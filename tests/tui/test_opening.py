@@ -213,7 +213,7 @@ def test_a_screen_that_breaks_gives_the_terminal_back_and_says_how_to_go_on(at, 
     terminal.until("scripted")
     terminal.type("go\r")
     assert terminal.end() == 1
-    assert "something broke inside bridle" in terminal.shown
+    assert "internal error" in terminal.shown
     assert "the painter is ill" in terminal.shown
     assert "To continue: bridle --resume" in terminal.shown
     assert "Traceback" not in terminal.shown

@@ -1,4 +1,4 @@
-"""From an address or an id to a conversation with a session elsewhere: a REPL, or a look at it."""
+"""Attach to a session elsewhere, line by line: talk to it, or watch it."""
 
 import asyncio
 import os
@@ -9,21 +9,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import click
-
 from bridle.cli.approver import TerminalApprover
+from bridle.cli.commands.serve import server_folder
 from bridle.cli.exit_codes import DONE, INTERRUPTED
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.lines import Lines
 from bridle.cli.repl_loop import Repl
 from bridle.cli.repl_session import ReplSession, show_record
 from bridle.cli.screen import Screen
-from bridle.cli.serve import server_folder
-from bridle.cli.signals import END_SIGNALS, on_signals
+from bridle.cli.signals import END_SIGNALS, on_signals, run_async
 from bridle.cli.user_input import user_name
 from bridle.cli.whereabouts import own_address
 from bridle.client import Client, FollowedSession
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, UsageError
 from bridle.events import ApprovalAsked
 from bridle.protocols.session import Conversation
 from bridle.server import check_installed
@@ -32,6 +30,17 @@ from bridle.tui.remote_backend import find_session as find_remote
 from bridle.workspace.text import flat
 
 VARIABLE = "BRIDLE_TOKEN"
+
+
+def attach_to(target: str, session: str, flags: dict[str, Any], *, full_screen: bool) -> int:
+    """Attach to a session of a server or of this machine, and return the exit code."""
+    if full_screen:
+        from bridle.cli.visiting import on_screen
+
+        return on_screen(target, session, flags)
+    if "://" in target:
+        return run_async(attach(target, session, flags))
+    return run_async(attach_here(target, flags))
 
 
 async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
@@ -98,7 +107,10 @@ async def opened(client: Client, session: str, *, watch: bool) -> Opened:
     role = me.role
     found = (await find_remote(client, session)).id if session else ""
     if not found and (watch or role in ("watch", "answer")):
-        raise click.UsageError("there is no session to look at\nName one: bridle attach URL ID")
+        raise UsageError(
+            "no session is named, and this token cannot start one",
+            hint="Name a session: bridle attach URL ID",
+        )
     if watch or role in ("watch", "answer"):
         return Opened(await client.open(found), watch or role == "watch", me.name)
     return Opened(await client.session(found or None), False, me.name)
@@ -115,7 +127,7 @@ async def _talk(client: Client, found: Opened, approver: TerminalApprover, telle
 async def watch(one: Looked, screen: Screen) -> int:
     """Show the newest turn and what comes, until somebody has seen enough."""
     title = flat(one.session.title or one.session.id)
-    said = f"{title} · {one.model} · watching; Ctrl-C leaves, the session goes on"
+    said = f"{title} · {one.model} · watching; Ctrl-C quits, the session keeps running"
     screen.line(screen.paint.dim(flat(said)))
     seeing = asyncio.ensure_future(_see(one, screen))
     gone = False
@@ -141,7 +153,7 @@ async def _see(one: Looked, screen: Screen) -> None:
         async for record in records:
             show_record(screen, record)
             if isinstance(record.event, ApprovalAsked):
-                words = f"    {flat(record.event.call.name)} waits for somebody's answer"
+                words = f"    {flat(record.event.call.name)} needs approval"
                 screen.line(screen.paint.dim(words))
 
 
@@ -162,9 +174,9 @@ def known(url: str, flags: dict[str, Any]) -> tuple[str, str]:
     if address := own_address(server_folder(), url):
         return address, _first_line(server_folder() / "token")
     raise ConfigError(
-        f"no server of yours is known to listen at {parts.scheme}://{parts.netloc}, "
+        f"none of your servers listens at {parts.scheme}://{parts.netloc}, "
         "so your token was not sent there",
-        hint=f"Start `bridle serve`, use the address that it prints, or give a token: {VARIABLE}.",
+        hint=f"Start `bridle serve`, use the address that it prints, or set {VARIABLE} to a token.",
     )
 
 
@@ -172,7 +184,7 @@ def _first_line(path: Path) -> str:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
-        why = getattr(problem, "strerror", None) or "it is no text"
+        why = getattr(problem, "strerror", None) or "it is not text"
         raise ConfigError(f"the token cannot be read from {path}: {why}") from problem
     return lines[0].strip() if lines else ""
 

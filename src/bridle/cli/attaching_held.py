@@ -43,7 +43,7 @@ def flags_for(command: click.Command, session_id: str, given: dict[str, Any]) ->
 
 async def talk_to_held(session_id: str, flags: dict[str, Any]) -> int:
     """Line by line, from the beginning of its newest turn on."""
-    from bridle.cli.repl import command
+    from bridle.cli.commands.repl import command
     from bridle.cli.repl_loop import open_repl
 
     seen = await asyncio.to_thread(newest_turn, session_folder(), session_id)
@@ -53,8 +53,8 @@ async def talk_to_held(session_id: str, flags: dict[str, Any]) -> int:
 @asynccontextmanager
 async def entered(session_id: str) -> AsyncIterator[tuple["LocalBackend", int]]:
     """A house in which the session is looked at, and the record before its newest turn."""
+    from bridle.cli.commands.repl import command
     from bridle.cli.local_backend import local_backend
-    from bridle.cli.repl import command
 
     began = await asyncio.to_thread(newest_turn, session_folder(), session_id)
     house = local_backend(flags_for(command, session_id, {}), "repl")

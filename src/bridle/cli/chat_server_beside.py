@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from bridle.cli.chat_server_secret import check_installed, check_model, database_url, secret_of
+from bridle.cli.chat_server_setup import check_installed, check_model, database_url, secret_of
 from bridle.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,5 +48,5 @@ def _check_reach(flags: dict[str, Any]) -> None:
     except ConfigError as error:
         raise ConfigError(
             error.message,
-            hint="Name a secret that you chose for the chat (--chat-secret-file).",
+            hint="Choose a secret for the chat (--chat-secret-file).",
         ) from error

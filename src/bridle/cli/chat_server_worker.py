@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from bridle.cli.serving_log import logged
+from bridle.cli.server_log import logged
 from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.errors import AgentError
 from bridle.server.chat.app import ChatServing, ChatSetup, server_of

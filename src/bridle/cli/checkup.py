@@ -1,8 +1,9 @@
-"""What is found on this machine, which model would be used, and why.
+"""Check what is set up on this machine, and which model would be used.
 
-Looks and reports; changes nothing, and never shows a key.
+Changes nothing, and never shows an API key.
 """
 
+import json
 import os
 import platform
 import shutil
@@ -14,22 +15,30 @@ from errno import ENOSPC
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+
 from bridle import __version__
 from bridle.cli import installation
-from bridle.cli.style import Paint
+from bridle.cli.exit_codes import FAILED
+from bridle.cli.style import Paint, paint_for
+from bridle.config.folder import load_diagnostics, load_hooks, load_skills
 from bridle.config.loader import load_settings
 from bridle.config.paths import config_file, state_folder
 from bridle.config.settings import KEY_VARIABLES, LoadedSettings, Settings
 from bridle.errors import AgentError, ConfigError, MissingModel
 from bridle.protocols.provider import ProviderInfo
-from bridle.runtime import Choice, find_provider
+from bridle.providers.catalogue import models as catalogue_models
+from bridle.runtime import Choice, find_provider, providers
+from bridle.runtime.agents import agent_statuses, check_agent, check_ready
 from bridle.tools.grep import find_ripgrep
+from bridle.workspace import bubblewrap
 from bridle.workspace.programs import working_folder
+from bridle.workspace.sandbox import VARIABLE, probe
 from bridle.workspace.text import flat
 
 
 class Finding(NamedTuple):
-    """One line of the report. `good` is None for what is neither good nor bad."""
+    """One line of the report. `good` is None if it is neither good nor bad."""
 
     topic: str
     found: str
@@ -37,8 +46,8 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
-def shown(finding: Finding, paint: Paint, width: int) -> Iterator[str]:
-    """A finding as lines; topics take so many columns."""
+def finding_lines(finding: Finding, paint: Paint, width: int) -> Iterator[str]:
+    """Yield a finding as lines; topics take so many columns."""
     mark = {True: paint.green("✓"), False: paint.red("✗"), None: paint.dim("·")}[finding.good]
     yield f"{mark} {paint.bold(finding.topic.ljust(width))} {flat(finding.found)}"
     if finding.advice:
@@ -46,18 +55,21 @@ def shown(finding: Finding, paint: Paint, width: int) -> Iterator[str]:
 
 
 def report_lines(started: Settings | None = None) -> tuple[str, ...]:
-    """All of it as plain lines, for who looks from within a session, which may use another model
-    than the one that is found here. `started`: what a server was started with."""
+    """Return all findings as plain lines, for somebody who is in a session.
+
+    The session may use another model than the one that is found here. `started` are the settings
+    that a server was started with.
+    """
     found = [
         one._replace(topic="default model") if one.topic == "model" else one
         for one in examine(started)
     ]
     width = max(len(one.topic) for one in found)
-    return tuple(line for one in found for line in shown(one, Paint(False), width))
+    return tuple(line for one in found for line in finding_lines(one, Paint(False), width))
 
 
 def examine(started: Settings | None = None) -> Iterator[Finding]:
-    """Everything worth knowing, the model last."""
+    """Yield all findings, the model last."""
     yield _package()
     yield Finding("python", f"{platform.python_version()} at {sys.executable}", True)
     loaded, finding = _settings()
@@ -66,8 +78,8 @@ def examine(started: Settings | None = None) -> Iterator[Finding]:
         yield Finding("settings", warning, False)
     yield from _keys()
     yield _state()
-    yield _program("git", shutil.which("git"), "only repositories need it")
-    yield _program("ripgrep", find_ripgrep(working_folder()), "searching works, only slower")
+    yield _program("git", shutil.which("git"), "needed only in git repositories")
+    yield _program("ripgrep", find_ripgrep(working_folder()), "searches work, but are slower")
     yield _sandbox()
     yield from _hooks()
     settings = started or (loaded.settings if loaded else Settings())
@@ -89,14 +101,14 @@ def _settings() -> tuple[LoadedSettings | None, Finding]:
         loaded = load_settings()
     except ConfigError as error:
         return None, Finding("settings", error.message, False, error.hint)
-    where = str(file) if file.exists() else f"no file; it would be {file}"
+    where = str(file) if file.exists() else f"no settings file; it would be {file}"
     return loaded, Finding("settings", where, True)
 
 
 def _keys() -> Iterator[Finding]:
     for variable in dict.fromkeys(("BRIDLE_API_KEY", *KEY_VARIABLES.values())):
-        there = bool(os.environ.get(variable, "").strip())
-        yield Finding(variable, "is set" if there else "is not set", there or None)
+        is_set = bool(os.environ.get(variable, "").strip())
+        yield Finding(variable, "set" if is_set else "not set", is_set or None)
 
 
 def _state() -> Finding:
@@ -110,9 +122,9 @@ def _state() -> Finding:
             raise PermissionError(13, "Permission denied")
     except OSError as error:
         full = error.errno == ENOSPC
-        advice = f"{'Make room there' if full else 'Make it writable'}, or set BRIDLE_STATE."
+        advice = f"{'Free some space there' if full else 'Make it writable'}, or set BRIDLE_STATE."
         return Finding("state folder", f"{folder}: {error.strerror}", False, advice)
-    return Finding("state folder", f"{folder} can be written", True)
+    return Finding("state folder", f"{folder} is writable", True)
 
 
 def _program(topic: str, path: str | None, without: str) -> Finding:
@@ -122,14 +134,12 @@ def _program(topic: str, path: str | None, without: str) -> Finding:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=5)
         said = (done.stdout.splitlines() or [""])[0]
     except (OSError, subprocess.TimeoutExpired):
-        said = "does not answer"
+        said = "(its version is not known)"
     return Finding(topic, f"{said} at {path}", True)
 
 
 def _sandbox() -> Finding:
-    """The level that commands run at, and why not a better one."""
-    from bridle.workspace import bubblewrap
-    from bridle.workspace.sandbox import VARIABLE, probe
+    """Return the sandbox that commands run in, and why not a stronger one."""
 
     try:
         level, why = probe(os.environ.get(VARIABLE, ""))
@@ -139,17 +149,15 @@ def _sandbox() -> Finding:
     if level == "none":
         advice = (
             "Commands run with all your rights: a script can read credentials and write anywhere. "
-            "What is not understood is always asked about."
+            "A command that bridle does not understand always needs approval."
         )
     elif level == "landlock" and not bubblewrap.program():
-        advice = "With bubblewrap (bwrap) installed, commands also get processes of their own."
+        advice = "If bubblewrap (bwrap) is installed, commands cannot see other processes, either."
     return Finding("sandbox", f"{level}: {why}", level != "none" or None, advice)
 
 
 def _hooks() -> Iterator[Finding]:
-    """The hooks that would run in the current folder; nothing where there are none."""
-    from bridle.config.folder import load_hooks
-
+    """Yield the hooks that run in the current folder."""
     try:
         found = load_hooks(Path()).items
     except ConfigError as error:
@@ -160,9 +168,7 @@ def _hooks() -> Iterator[Finding]:
 
 
 def _diagnostics(settings: Settings) -> Iterator[Finding]:
-    """What would look at changed files in the current folder."""
-    from bridle.config.folder import load_diagnostics
-
+    """Yield the checks that run on changed files in the current folder."""
     try:
         found = load_diagnostics(Path(), settings.diagnostics)
     except ConfigError as error:
@@ -176,9 +182,7 @@ def _diagnostics(settings: Settings) -> Iterator[Finding]:
 
 
 def _skills() -> Iterator[Finding]:
-    """The skills that count in the current folder, and what is wrong with those that do not."""
-    from bridle.config.folder import load_skills
-
+    """Yield the skills of the current folder, and why others cannot be used."""
     try:
         found = load_skills(Path())
     except ConfigError as error:
@@ -191,9 +195,7 @@ def _skills() -> Iterator[Finding]:
 
 
 def _agents(chosen: str) -> Iterator[Finding]:
-    """Who could carry turns here. One that is not there is no fault, unless it was chosen."""
-    from bridle.runtime.agents import agent_statuses, check_agent, check_ready
-
+    """Yield the agents. One that is not installed is no problem, unless it was chosen."""
     if chosen:
         try:
             check_ready(check_agent(chosen), *working_folder())
@@ -204,11 +206,9 @@ def _agents(chosen: str) -> Iterator[Finding]:
 
 
 def _model(settings: Settings) -> Iterator[Finding]:
-    from bridle.runtime.providers import local_servers
-
-    servers = local_servers()
+    servers = providers.local_servers()
     said = ", ".join(f"{name} at {url} with {model}" for name, url, model in servers)
-    yield Finding("local servers", said or "none answers", bool(servers) or None)
+    yield Finding("local servers", said or "none is running", bool(servers) or None)
     choice = find_provider(settings, probe=lambda: servers)
     for step in choice.considered:
         yield Finding("considered", f"{step.place}: {step.found}", advice=step.lacks)
@@ -236,10 +236,8 @@ def _catalogue(choice: Choice) -> Iterator[Finding]:
 
 
 def known_models() -> Iterator[Finding]:
-    """The models of the catalogue. Others can be used as well: less is known of them."""
-    from bridle.providers.catalogue import models
-
-    for info in models():
+    """Yield the models of the catalogue. Others can be used, too; less is known about them."""
+    for info in catalogue_models():
         yield Finding(f"{info.name}/{info.model}", _facts(info))
 
 
@@ -248,3 +246,15 @@ def _facts(info: ProviderInfo) -> str:
     window = f"{info.context_window:,} tokens" if info.context_window else "unknown"
     costs = f"${price.input:g} in, ${price.output:g} out per million" if price else "unknown"
     return f"context window {window} · price {costs}"
+
+
+def print_checkup(*, models: bool, as_json: bool) -> int:
+    """Print the findings, or the models of the catalogue, and return the exit code."""
+    findings = list(known_models() if models else examine())
+    if as_json:
+        click.echo(json.dumps([finding._asdict() for finding in findings], indent=1))
+    else:
+        paint, width = paint_for(sys.stdout), max(len(finding.topic) for finding in findings)
+        for finding in findings:
+            click.echo("\n".join(finding_lines(finding, paint, width)))
+    return FAILED if any(finding.good is False for finding in findings) else 0

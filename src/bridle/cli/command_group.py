@@ -65,5 +65,5 @@ class LazyGroup(click.Group):
         if args and args[0] not in self.table and not args[0].startswith("-"):
             from bridle.cli.exit_codes import unknown_command
 
-            raise click.UsageError(unknown_command(args[0], ctx, self._advice), ctx)
+            raise unknown_command(args[0], ctx, self._advice)
         return super().resolve_command(ctx, args)

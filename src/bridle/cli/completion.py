@@ -28,6 +28,7 @@ import bridle
 from bridle.cli.command_group import VARIABLE
 from bridle.cli.style import cut, plain
 from bridle.config.paths import state_folder_str
+from bridle.errors import UsageError
 from bridle.stores.session_index import list_sessions, log_entries, read_entries
 
 SHELLS = ("bash", "zsh", "fish")
@@ -117,7 +118,7 @@ class _Completion(ShellComplete):
             items = super().get_completions(list(args), incomplete)
             if not args and incomplete.startswith("-"):
                 items += super().get_completions(["chat"], incomplete)
-        except click.UsageError:  # there is no such command
+        except UsageError:  # there is no such command
             return []
         items = list({item.value: item for item in items}.values())
         if is_joined and option.startswith("--"):  # the shell replaces the whole word

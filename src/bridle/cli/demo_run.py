@@ -67,14 +67,14 @@ ANSWERS = {
 }
 
 
-def lay_out(folder: Path) -> None:
-    """Make the project."""
+def create_project(folder: Path) -> None:
+    """Write the files of the project."""
     for name, content in PROJECT.items():
         (folder / name).write_text(content)
 
 
 def model(*, fast: bool) -> Scripted:
-    """A model that says its lines at the pace of a real one, or at once."""
+    """Return a model that replies at the pace of a real one, or at once."""
     pace = {} if fast else {"delay": 0.7, "pause": 0.03}
     info = ProviderInfo("scripted", "demo", 200_000, price=Price(3, 15, 0.3))
     return Scripted([{**reply, **pace} for reply in _replies()], info=info)
@@ -144,15 +144,15 @@ def _todos(*states: str) -> dict[str, Any]:
 _WHO = "the demo"
 
 
-def show(*, fast: bool) -> int:
-    """Lay the project out in a folder of its own and show it; the exit code."""
+def run_demo(*, fast: bool) -> int:
+    """Create the project in a folder of its own, run the demo, and return the exit code."""
     with tempfile.TemporaryDirectory(prefix="bridle-demo-") as folder:
-        lay_out(Path(folder))
-        return run_async(Demo(Path(folder), fast=fast).play())
+        create_project(Path(folder))
+        return run_async(Demo(Path(folder), fast=fast).run())
 
 
 class Demo:
-    """One showing."""
+    """One run of the demo."""
 
     def __init__(self, folder: Path, *, fast: bool) -> None:
         self._folder = folder
@@ -160,28 +160,30 @@ class Demo:
         self._screen = Screen(sys.stdout, sys.stderr, live=True)
         self._answering: list[asyncio.Future[None]] = []
 
-    async def play(self) -> int:
-        """Show it; the exit code says whether the project was fixed."""
+    async def run(self) -> int:
+        """Run the turn, and return an exit code: whether the project was fixed."""
         paint, line = self._screen.paint, self._screen.line
-        line(paint.bold("bridle demo") + paint.dim("  a scripted model, real tools, a real gate"))
-        line(paint.dim(f"a small project with a failing test lies in {self._folder}"))
+        line(
+            paint.bold("bridle demo") + paint.dim("  a scripted model, real tools, real approvals")
+        )
+        line(paint.dim(f"a small project with a failing test is in {self._folder}"))
         line(f"\n{paint.cyan('❯')} {paint.bold(PROMPT)}")
         scripted = model(fast=self._fast)
         async with build_engine(
             scripted, workspace=self._folder, on_ask="wait", mode="ask", face="demo"
         ) as engine:
             session = await engine.session()
-            self._screen.on_asked = lambda asked: self._hear(session, asked)
+            self._screen.on_asked = lambda asked: self._on_request(session, asked)
             async with Watch(session, self._screen.feed) as watch:
                 result = await watch.send(PROMPT)
-            self._tell(result, session.log_path)
+            self._print_end(result, session.log_path)
         return self._verify(result)
 
-    def _hear(self, session: Session, asked: ApprovalAsked) -> None:
+    def _on_request(self, session: Session, asked: ApprovalAsked) -> None:
         self._answering.append(asyncio.ensure_future(self._answer(session, asked)))
 
     async def _answer(self, session: Session, asked: ApprovalAsked) -> None:
-        """The gate asks; the demo answers in its own name, with the verb every face has."""
+        """Answer an approval request in the name of the demo."""
         call, paint = asked.call, self._screen.paint
         answer = ANSWERS.get(str(call.arguments.get("command", call.name)), NO)
         self._screen.line(full_text([asked], paint, self._screen.width))
@@ -192,17 +194,21 @@ class Demo:
         self._screen.line(f"  {_WHO} says {said}{until}{word}")
         await session.answer(call.id, answer, shown=asked.shown, by=_WHO)
 
-    def _tell(self, result: TurnResult, log: str) -> None:
+    def _print_end(self, result: TurnResult, log: str) -> None:
         paint, line = self._screen.paint, self._screen.line
         line("")
         width = self._screen.width
         line(paint.dim(wrapped(usage_line(result.metrics), width)))
-        line(paint.dim(wrapped("pretend money: no model was asked, and nobody pays", width)))
-        line(f"the log    {paint.dim(log)}")
-        line(f"to read it {paint.cyan('bridle sessions show ' + result.session_id)}")
+        line(
+            paint.dim(
+                wrapped("the cost is made up: no model was used, and nothing is charged", width)
+            )
+        )
+        line(f"the log     {paint.dim(log)}")
+        line(f"to show it  {paint.cyan('bridle sessions show ' + result.session_id)}")
 
     def _verify(self, result: TurnResult) -> int:
-        """Run the test ourselves: the model's word is not enough."""
+        """Run the test ourselves, instead of believing the model."""
         test = shlex.split(TEST)
         done = subprocess.run(test, cwd=self._folder, capture_output=True, text=True, timeout=60)
         if not result.ok or done.returncode:

@@ -1,6 +1,6 @@
-"""Errors as a person sees them: one line with what happened, one with what to do, an exit code.
+"""Errors as a person sees them: a line with what happened, a line with what to do, an exit code.
 
-Knows the error tree and click's errors; prints nowhere but on standard error.
+This is the only place that translates errors. It prints on standard error.
 """
 
 import os
@@ -12,6 +12,7 @@ from typing import TextIO
 
 import click
 
+from bridle.cli.style import paint_for
 from bridle.errors import (
     AgentError,
     BudgetReached,
@@ -19,12 +20,14 @@ from bridle.errors import (
     MissingKey,
     MissingModel,
     SessionError,
+    UsageError,
 )
+from bridle.workspace.text import neutral, one_line
 
 _LONGEST = 1000  # characters; some servers answer with whole pages
 _NEXT = {
-    ENOSPC: "Make room there.",
-    EACCES: "Check the rights of the file and of its folder.",
+    ENOSPC: "Free some space there.",
+    EACCES: "Check the permissions of the file and of its folder.",
     EROFS: "Make it writable, or use another folder.",
 }
 DONE, FAILED, USAGE, PERMISSION, BUDGET, NO_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
@@ -32,8 +35,8 @@ CUT = 6  # the answer was cut off at its token limit
 
 
 def report(error: BaseException) -> int:
-    """Say it on standard error; the exit code that fits."""
-    if isinstance(error, OSError) and (code := _unheard(error)) is not None:
+    """Print an error on standard error, and return the exit code."""
+    if isinstance(error, OSError) and (code := _output_failure(error)) is not None:
         return code
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return INTERRUPTED
@@ -48,41 +51,40 @@ def report(error: BaseException) -> int:
     return code
 
 
-def _unheard(error: OSError) -> int | None:
-    """The exit code when it is our own output that cannot be written; None for other errors."""
+def _output_failure(error: OSError) -> int | None:
+    """Return the exit code if our own output cannot be written; None for other errors."""
     if error.filename is not None or error.errno not in (EPIPE, EIO, ENOSPC):
         return None
-    _forget(sys.stdout)
+    _discard(sys.stdout)
     if error.errno == EPIPE:
-        return DONE  # whoever read us has seen enough
-    if error.errno == EIO:  # the terminal is gone, and nobody is there to be told
-        _forget(sys.stderr)
+        return DONE  # the reader has seen enough
+    if error.errno == EIO:  # the terminal is gone
+        _discard(sys.stderr)
         return INTERRUPTED
-    complain("the output cannot be written: no space is left on the device", "Make room there.")
+    complain("the output cannot be written: the disk is full", "Free some space there.")
     return FAILED
 
 
 def trace(error: BaseException | None) -> None:
-    """Where it happened, for those who asked to see it."""
+    """Print the traceback if BRIDLE_DEBUG is set."""
     if error is not None and os.environ.get("BRIDLE_DEBUG"):
         import traceback
-
-        from bridle.workspace.text import neutral
 
         click.echo(neutral("".join(traceback.format_exception(error))), err=True, nl=False)
 
 
-HEARD: ContextVar[list[str] | None] = ContextVar("heard", default=None)  # instead of stderr
+# An interface that owns the terminal collects messages here.
+COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
 
 def complain(message: str, hint: str = "") -> None:
-    """The two lines of an error; one, where a face that owns the terminal listens."""
-    if (heard := HEARD.get()) is not None:
-        heard.append(f"{message}. {hint}" if hint else message)
-        return
-    from bridle.cli.style import paint_for
-    from bridle.workspace.text import one_line
+    """Print an error or a warning: one line, and one with the hint.
 
+    While an interface collects messages, it gets them instead.
+    """
+    if (collected := COLLECTED.get()) is not None:
+        collected.append(f"{message}. {hint}" if hint else message)
+        return
     paint = paint_for(sys.stderr)
     lines = [f"{paint.red('bridle:')} {one_line(message, _LONGEST)}"]
     if hint:
@@ -91,9 +93,9 @@ def complain(message: str, hint: str = "") -> None:
 
 
 def explain(error: BaseException) -> tuple[str, str, int]:
-    """What happened, what to do, and the exit code."""
+    """Return what happened, what to do, and the exit code."""
     if isinstance(error, click.ClickException):
-        return _usage(error)
+        return _explain_click_error(error)
     if isinstance(error, AgentError):
         return error.message, error.hint, code_of(error)
     if isinstance(error, OSError) and error.filename:
@@ -103,14 +105,14 @@ def explain(error: BaseException) -> tuple[str, str, int]:
     if damaged := damage():
         return f"{damaged} ({type(error).__name__}: {error})", REPAIR, FAILED
     return (
-        f"something broke inside bridle: {type(error).__name__}: {error}",
-        "This is a bug: run it again with BRIDLE_DEBUG=1 to see where, and report it.",
+        f"internal error: {type(error).__name__}: {error}",
+        "This is a bug in bridle. Run it again with BRIDLE_DEBUG=1 for a traceback, and report it.",
         FAILED,
     )
 
 
 def code_of(error: AgentError) -> int:
-    """What the caller got wrong is a usage error; the rest is a failure."""
+    """Return the exit code: mistakes of the caller are usage errors, the rest are failures."""
     if isinstance(error, MissingKey | MissingModel):
         return NO_MODEL
     if isinstance(error, ConfigError | SessionError):
@@ -118,40 +120,37 @@ def code_of(error: AgentError) -> int:
     return BUDGET if isinstance(error, BudgetReached) else FAILED
 
 
-def _usage(error: click.ClickException) -> tuple[str, str, int]:
-    message, _, hint = _said(error).partition("\n")
+def _explain_click_error(error: click.ClickException) -> tuple[str, str, int]:
+    message = _message(error)
+    context = getattr(error, "ctx", None)
+    if (name := _COMMAND.match(message)) and context is not None:
+        return explain(unknown_command(name[1], context))
     if _WORD.match(message):  # not the name of a file
         message = message[:1].lower() + message[1:]
     message = _NUMBER.sub(_number, message)
-    context = getattr(error, "ctx", None)
-    if not hint and context is not None:
-        hint = f"See `{context.command_path} --help`."
+    hint = f"See `{context.command_path} --help`." if context is not None else ""
     return message.rstrip("."), hint, error.exit_code
 
 
-def _said(error: click.ClickException) -> str:
-    """What click says, in our words where its own are odd."""
+def _message(error: click.ClickException) -> str:
+    """Return click's message, or a clearer one."""
     message = error.format_message()
-    context = getattr(error, "ctx", None)
-    if (name := _COMMAND.match(message)) and context is not None:
-        return unknown_command(name[1], context)
     kind = getattr(getattr(error, "param", None), "type", None)
     if isinstance(error, click.MissingParameter) and isinstance(kind, click.Choice):
-        return f"say which one: {', '.join(map(str, kind.choices))}"
+        return f"choose one of {', '.join(map(str, kind.choices))}"
     return _CHOICES.sub("", message)
 
 
-def unknown_command(name: str, context: click.Context, advice: str = "") -> str:
-    """That a group has no such command, and the nearest that it has."""
+def unknown_command(name: str, context: click.Context, advice: str = "") -> UsageError:
+    """Return the error that a group has no such command, with the most similar one as a hint."""
     from difflib import get_close_matches
 
     path, group = context.command_path, context.command
     known = group.list_commands(context) if isinstance(group, click.Group) else []
     near = get_close_matches(name, known, 1)
     other = advice or f"See `{path} --help`."
-    return f"there is no command {name!r}\n" + (
-        f"Did you mean `{path} {near[0]}`?" if near else other
-    )
+    hint = f"Did you mean `{path} {near[0]}`?" if near else other
+    return UsageError(f"there is no command {name!r}", hint=hint)
 
 
 _COMMAND = re.compile(r"No such command '([^']*)'")
@@ -161,12 +160,12 @@ _NUMBER = re.compile(r"is not a valid (integer|float)(?: range)?\b")
 
 
 def _number(found: re.Match[str]) -> str:
-    """The names of click's types are for programmers."""
+    """Return a plain name for one of click's types."""
     return f"is not a {'whole ' * (found[1] == 'integer')}number"
 
 
-def _forget(stream: TextIO) -> None:
-    """Nobody reads this stream any more; what is still buffered must not raise at exit."""
+def _discard(stream: TextIO) -> None:
+    """Send the rest of a stream to /dev/null: what is still buffered must not raise at exit."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)

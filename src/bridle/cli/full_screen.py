@@ -124,9 +124,9 @@ def _session_of(app: BridleApp) -> str:
 
 
 def _preface(flags: dict[str, Any]) -> "Preface":
-    from bridle.cli.start_checks import ChatPreface
+    from bridle.cli.start_checks import StartChecks
 
-    return ChatPreface(flags)
+    return StartChecks(flags)
 
 
 def _house(flags: dict[str, Any]) -> "House":

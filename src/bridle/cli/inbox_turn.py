@@ -82,7 +82,7 @@ class InboxTurn:
             message = InboxMessage(self._message_id, "send", user_name(), text, media, when="queue")
             send_message(self._catalog, self._id, message)
             if owner := describe_owner(self._path):
-                self._say(f"sent to {owner}, which holds the session")
+                self._say(f"sent to {owner}, which has the session open")
             for _ in range(_TRIES):
                 if (result := await self._follow(log)) is not None:
                     return result
@@ -91,11 +91,11 @@ class InboxTurn:
                 if (result := await self._run_here(log, open_here)) is not None:
                     return result
                 await asyncio.sleep(_INTERVAL)
-        what = "the turn was cut short" if self.is_begun else "the prompt waits"
+        what = "its turn was cut off" if self.is_begun else "the prompt is waiting"
         raise AgentError(
             "agent",
-            f"the process that held session {self._id} has ended; {what}",
-            hint=f"Go on with `bridle run --resume {self._id}`.",
+            f"the process that had session {self._id} open has ended; {what}",
+            hint=f"Continue with `bridle run --resume {self._id}`.",
         )
 
     async def _run_here(self, log: LogFollower, open_here: OpenHere) -> TurnResult | None:
@@ -134,8 +134,8 @@ class InboxTurn:
                     return self._result(TurnEnded(self._turn, "parked"))
                 raise AgentError(
                     "agent",
-                    f"session {self._id} did not take the prompt to its end",
-                    hint=f"`bridle sessions show {self._id}` says what became of it.",
+                    f"session {self._id} did not finish the prompt",
+                    hint=f"`bridle sessions show {self._id}` shows what happened.",
                 )
             self._log = log
             await log.wait()

@@ -8,9 +8,8 @@ import os
 import select
 import sys
 
-import click
-
 from bridle.cli.user_input import MAX_BYTES
+from bridle.errors import UsageError
 
 
 class Lines:
@@ -66,7 +65,7 @@ class Lines:
         self._buffer += data
         self._ended = not data
         if len(self._buffer) > 2 * MAX_BYTES:
-            raise click.UsageError(f"a line is longer than {MAX_BYTES:,} bytes")
+            raise UsageError(f"a line is longer than {MAX_BYTES:,} bytes")
 
     async def _wait_for_input(self) -> None:
         """Wait until something was read, and nobody has asked for a line after us."""
@@ -91,5 +90,5 @@ class Lines:
         try:
             self._read()
             waiter.set_result(None)
-        except click.ClickException as error:
+        except UsageError as error:
             waiter.set_exception(error)

@@ -12,14 +12,13 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 from msgspec.structs import asdict, replace
 
 from bridle.cli.approver import file_content
-from bridle.cli.commands.sessions.edit import take
-from bridle.cli.exit_codes import HEARD
+from bridle.cli.exit_codes import COLLECTED
 from bridle.cli.find import find_session
 from bridle.cli.options import to_settings
+from bridle.cli.session_edit import edit_session
 from bridle.cli.setup import Setup
 from bridle.cli.user_input import user_name
 from bridle.config.loader import load_settings
@@ -29,7 +28,7 @@ from bridle.config.trust import Trust, command_files
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import Approver
 from bridle.engine.session import Session
-from bridle.errors import AgentError, ConfigError, SessionBusy, SessionError
+from bridle.errors import AgentError, SessionBusy, SessionError
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode
 from bridle.presentation.amounts import budget_lines
@@ -50,7 +49,7 @@ from bridle.tui.own_commands import own_commands, own_folder
 from bridle.tui.session_backend import SessionBackend, check_amount, to_named
 
 if TYPE_CHECKING:
-    from bridle.cli.catalogue import Menu
+    from bridle.cli.server_setup import ChoiceList
     from bridle.runtime.followed_session import FollowedSession
     from bridle.service.local_service import LocalService
 
@@ -61,17 +60,17 @@ _NEW = {"resume": None, "go_on": False, "worktree": None, "mode": None, "yes": F
 def local_backend(flags: dict[str, Any], face: str = "tui") -> "LocalBackend":
     """Return a backend for these flags. Warnings about settings are among its remarks."""
     remarks: list[str] = []
-    with config_errors(), collected_warnings(remarks):
+    with collected_warnings(remarks):
         return LocalBackend(Setup(flags), flags, face=face, told=remarks)
 
 
 def make_service(folder: SessionFolder, flags: dict[str, Any], face: str) -> "LocalService":
     """Return a service for all sessions of this user, with engines as the flags say."""
-    from bridle.cli.opening import opening
+    from bridle.cli.server_setup import engine_factory
     from bridle.service.engine_pool import EnginePool
     from bridle.service.local_service import LocalService
 
-    engines = EnginePool(opening({**flags, **_NEW}, face))
+    engines = EnginePool(engine_factory({**flags, **_NEW}, face))
     return LocalService(folder.folder, engines, None, user=user_name())
 
 
@@ -124,7 +123,7 @@ class LocalBackend(SessionBackend):
 
     async def enter(self) -> None:
         """Open the session that was asked for, or a new one (written at its first prompt)."""
-        with config_errors(), collected_warnings(self._told):
+        with collected_warnings(self._told):
             earlier = self.setup.earlier
             attached = None if earlier is None else await self._attach(earlier.id)
             if attached is None:
@@ -250,7 +249,7 @@ class LocalBackend(SessionBackend):
 
     async def resume(self, start: str) -> None:
         """Go to another session; one that another process owns is attached to."""
-        with config_errors(), collected_warnings(self._told):
+        with collected_warnings(self._told):
             summary = await asyncio.to_thread(find_session, self.setup.folder, start)
             if summary.id == self.session.id:
                 return
@@ -311,11 +310,11 @@ class LocalBackend(SessionBackend):
 
     async def models(self) -> tuple[Named, ...]:
         """Return the models that are known here; the one that answers now is chosen."""
-        return to_named(await self._menu().models(), self.model)
+        return to_named(await self._choices().models(), self.model)
 
     async def agents(self) -> tuple[Named, ...]:
         """Return the agents that can run turns here."""
-        return to_named(await self._menu().agents(), self.agent)
+        return to_named(await self._choices().agents(), self.agent)
 
     async def doctor(self) -> tuple[str, ...]:
         """Return what was found on this machine, a line each."""
@@ -398,13 +397,13 @@ class LocalBackend(SessionBackend):
 
     def _check_begun(self) -> None:
         if not self.is_begun:
-            raise SessionError("nothing was said in this session yet", hint="Send a prompt first.")
+            raise SessionError("this session is empty", hint="Send a prompt first.")
 
-    def _menu(self) -> "Menu":
-        from bridle.cli.catalogue import Menu
+    def _choices(self) -> "ChoiceList":
+        from bridle.cli.server_setup import ChoiceList
         from bridle.service.choices import AllowedChoices
 
-        return Menu(self.setup.settings, AllowedChoices())
+        return ChoiceList(self.setup.settings, AllowedChoices())
 
     async def _attach(self, session_id: str) -> "_Attached | None":
         """Attach to the process that owns that session; None if no other process does.
@@ -467,11 +466,12 @@ class LocalBackend(SessionBackend):
             return
         if self.session.is_busy:
             raise SessionBusy(
-                "a turn runs, and nothing was changed", hint="Wait until it is over, or stop it."
+                "a turn is running, so nothing was changed",
+                hint="Wait until it has ended, or stop it.",
             )
         begun = self.session.seq > 0
         again = {"resume": self.session.id if begun else None, "workspace": self._where}
-        with config_errors(), collected_warnings(self._told):
+        with collected_warnings(self._told):
             await self._change({**chosen, **again}, keep_mode=True)
 
     @property
@@ -627,8 +627,7 @@ class EarlierSessions:
 
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session a title. Raise `SessionLocked` if another process has it open."""
-        with config_errors():
-            await rename_closed(self._backend.folder, session_id, title)
+        await rename_closed(self._backend.folder, session_id, title)
 
     async def delete(self, session_id: str) -> None:
         """Delete a session for good. Raise `SessionLocked` if another process has it open."""
@@ -663,24 +662,14 @@ class _Sessions(SessionBackend):
 async def rename_closed(folder: SessionFolder, session_id: str, title: str) -> None:
     """Give a session that is not open here a title, without running anything in it."""
     summary = await asyncio.to_thread(find_session, folder, session_id)
-    await asyncio.to_thread(take, summary, lambda session: session.rename(title))
-
-
-@contextmanager
-def config_errors() -> Iterator[None]:
-    """Raise what click would say to a person as an error of ours."""
-    try:
-        yield
-    except click.ClickException as error:
-        message, _, hint = error.format_message().partition("\n")
-        raise ConfigError(message, error, hint=hint) from error
+    await asyncio.to_thread(edit_session, summary, lambda session: session.rename(title))
 
 
 @contextmanager
 def collected_warnings(remarks: list[str] | None) -> Iterator[None]:
     """Collect warnings that commands print on standard error; None leaves them there."""
-    before = HEARD.set(remarks)
+    before = COLLECTED.set(remarks)
     try:
         yield
     finally:
-        HEARD.reset(before)
+        COLLECTED.reset(before)

@@ -22,41 +22,38 @@ except ImportError as error:  # another distribution may have replaced files of 
     stop(error)
 
 COMMANDS = {
-    "chat": ("chat:command", "Talk on a full screen; what `bridle` alone does in a terminal."),
+    "chat": ("chat:command", "Chat on a full screen. `bridle` alone does this in a terminal."),
     "run": ("run:command", "Send one prompt and print the answer."),
-    "repl": (".repl:command", "Talk line by line."),
-    "serve": (".serve:command", "Serve sessions over HTTP, with a page for the browser."),
-    "attach": (".attach:command", "Talk to a session on a server, or in the background."),
-    "ps": (".background:ps", "List the sessions that run, here and in the background."),
-    "stop": (".background:stop", "Stop a session that runs in the background."),
-    "sessions": ("sessions:command", "List, show, search, fork, rewind, check … the sessions."),
-    "approvals": (".approvals:command", "List the questions that wait for an answer; answer one."),
-    "trace": ("trace:command", "Show where a session's time and money went, as a tree."),
-    "undo": ("undo:command", "Put back what a turn changed in this folder."),
-    "policy": ("policy:command", "Show what would be decided of a command; check the rules."),
-    "trust": ("trust:command", "Let a folder's own rules and instructions count."),
-    "mcp": (".mcp:command", "Set up MCP servers, whose tools the model can use; or be one."),
-    "chat-server": (".chat_server:command", "Serve the task chat to many users, with its page."),
-    "chat-tools": (".chat_tools:command", "Serve the tools of the task chat by MCP."),
-    "new": (".new:command", "Write a small project to begin with: a chat of your own."),
-    "acp": ("acp:command", "Be an editor's agent, over standard input and output."),
-    "doctor": (
-        "doctor:command",
-        "Say what was found on this machine, and which model would be used.",
-    ),
-    "config": ("config:command", "Show the settings and where each of them came from."),
-    "demo": ("demo:command", "Watch a scripted model fix a small project. Needs no key."),
+    "repl": ("repl:command", "Chat line by line."),
+    "serve": ("serve:command", "Serve sessions over HTTP, with a web page."),
+    "attach": ("attach:command", "Connect to a session on a server or in the background."),
+    "ps": ("background:ps", "List running sessions, here and in the background."),
+    "stop": ("background:stop", "Stop a session that is running in the background."),
+    "sessions": ("sessions:command", "List, show, search, fork, rewind and export sessions."),
+    "approvals": ("approvals:command", "List and answer pending approvals."),
+    "trace": ("trace:command", "Show where the time and money of a session went."),
+    "undo": ("undo:command", "Undo what a turn changed in this folder."),
+    "policy": ("policy:command", "Check rules, and explain what they decide about a command."),
+    "trust": ("trust:command", "Trust this folder's rules, hooks and instructions."),
+    "mcp": ("mcp:command", "Set up MCP servers, whose tools the model can use, or run as one."),
+    "chat-server": ("chat_server:command", "Serve the task chat to many users, with a web page."),
+    "chat-tools": ("chat_tools:command", "Serve the tools of the task chat over MCP."),
+    "new": ("new:command", "Create a small project: a chat of your own."),
+    "acp": ("acp:command", "Run as an editor's agent (Agent Client Protocol)."),
+    "doctor": ("doctor:command", "Check what is set up, and which model is used."),
+    "config": ("config:command", "Show the settings, and where each of them comes from."),
+    "demo": ("demo:command", "Watch a scripted model fix a small project. Needs no API key."),
     "completion": ("completion:command", "Print a script for your shell that completes commands."),
-    "help": ("help:command", "Show a page about a command or a topic; list them."),
+    "help": ("help:command", "Show help about a command or a topic."),
 }
 
 _OWN = ("-h", "--help", "--version")
 _SCREEN = (  # of `bridle chat`: those that a person needs first
-    ("--continue", "Resume the newest session of this workspace."),
-    ("--resume [ID]", "Resume that session, or choose one; the beginning of its id is enough."),
-    ("-m, --model NAME", "anthropic/…, openai/…, ollama/…, offline."),
-    ("--mode MODE", "What may run without asking: plan, ask, edits, auto."),
-    ("", "For all options: bridle chat --help."),
+    ("--continue", "Continue the most recent session in this workspace."),
+    ("--resume [ID]", "Continue session ID, or choose a session from a list."),
+    ("-m, --model NAME", "Model: anthropic/NAME, openai/NAME, ollama/NAME, offline, …"),
+    ("--mode MODE", "Permission mode: plan, ask, edits or auto."),
+    ("", "All options: bridle chat --help"),
 )
 
 
@@ -72,12 +69,12 @@ _SCREEN = (  # of `bridle chat`: those that a person needs first
 @click.version_option(__version__, "--version", prog_name="bridle", message="%(prog)s %(version)s")
 @click.pass_context
 def commands(ctx: click.Context) -> None:
-    """An agent runtime: any model works on your files and commands, and you hold the reins."""
+    """An agent runtime: any model or agent works on your files, and you decide what it may do."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
         if sys.stdin and sys.stdin.isatty() and sys.stdout.isatty():
             click.echo(
-                "\nThis terminal cannot show the full screen. To talk line by line: bridle repl"
+                "\nThis terminal cannot show the full screen. To chat line by line: bridle repl"
             )
 
 
@@ -124,7 +121,7 @@ def _prepare_output() -> None:
 
 
 def _is_for_chat(arguments: list[str]) -> bool:
-    """Return whether it is `bridle chat` without its name: options alone, or nothing at all."""
+    """Return whether this is `bridle chat` without its name: only options, or nothing at all."""
     if arguments:
         return arguments[0].startswith("-") and arguments[0] not in _OWN
     from bridle.cli.commands.chat import is_screen

@@ -1,9 +1,11 @@
-"""The options that commands which run turns have in common, and their way into the settings."""
+"""Options and parameter types that commands share, and the settings that the options stand for."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from bridle.errors import UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -32,7 +34,7 @@ class Name(click.ParamType[str]):
 SESSION, TAG, TOPIC = Name("session"), Name("tag"), Name("topic")
 MODEL, PROVIDER, AGENT = Name("model"), Name("provider"), Name("agent")
 
-CHOOSE = ""  # `--resume` without an id: a person chooses
+CHOOSE = ""  # `--resume` without an id: the person chooses from a list
 
 _KEYS = {
     "provider": "provider",
@@ -58,19 +60,21 @@ _KEYS = {
     "max_day_cost": "limits.max_day_cost",
 }
 
+WORKSPACE = click.Path(exists=True, file_okay=False, resolve_path=True)
+
 _OPTIONS = [
     click.option(
         "--model",
         "-m",
         metavar="NAME",
         type=MODEL,
-        help="anthropic/…, openai/…, ollama/…, offline.",
+        help="Model to use: anthropic/NAME, openai/NAME, ollama/NAME, offline, …",
     ),
     click.option(
         "--provider",
         metavar="NAME",
         type=PROVIDER,
-        help="anthropic, openai, …; its usual model.",
+        help="Use the default model of this provider: anthropic, openai, …",
     ),
     click.option(
         "--agent",
@@ -78,78 +82,104 @@ _OPTIONS = [
         type=AGENT,
         help='Agent to use: loop (built in), claude-code, acp:"COMMAND", MODULE:CLASS, FILE:CLASS.',
     ),
-    click.option("--mode", type=click.Choice(MODES), help="What may run without asking."),
-    click.option("--yes", "-y", is_flag=True, help="The same as --mode auto."),
+    click.option(
+        "--mode",
+        type=click.Choice(MODES),
+        help="Permission mode: which calls run without approval. See `bridle help modes`.",
+    ),
+    click.option("--yes", "-y", is_flag=True, help="Same as --mode auto."),
     click.option(
         "--workspace",
         "-w",
         metavar="DIR",
-        type=click.Path(exists=True, file_okay=False, resolve_path=True),
-        help="The folder to work on. Default: the current one.",
+        type=WORKSPACE,
+        help="Folder to work in. Default: the current folder.",
     ),
     click.option(
         "--add-dir",
         metavar="DIR",
         multiple=True,
-        type=click.Path(exists=True, file_okay=False, resolve_path=True),
-        help="Another folder to work on; may be given again.",
+        type=WORKSPACE,
+        help="Another folder to work in; can be repeated.",
     ),
     click.option(
         "--worktree",
         metavar="[NAME]",
         is_flag=False,
         flag_value="",
-        help="Work in a git worktree of its own, made where there is none of that name. "
-        "The prompt stands before it, or NAME is given.",
+        help="Work in a separate git worktree, created if needed. Put the prompt first, or write "
+        "--worktree=NAME.",
     ),
     click.option(
         "--rule",
         "rules",
         metavar="RULE",
         multiple=True,
-        help='One more rule, such as "allow: shell(make test)"; may be given again.',
+        help='Add a permission rule, such as "allow: shell(make test)"; can be repeated.',
     ),
     click.option(
         "--sandbox",
         type=click.Choice(("auto", "bubblewrap", "landlock", "none")),
-        help="What commands run in. Default: the strongest that works here.",
+        help="Sandbox for commands. Default: the strongest one that works here.",
     ),
-    click.option("--continue", "go_on", is_flag=True, help="The newest session of this workspace."),
+    click.option(
+        "--continue",
+        "go_on",
+        is_flag=True,
+        help="Continue the most recent session in this workspace.",
+    ),
     click.option(
         "--resume",
         metavar="[ID]",
         type=SESSION,
         is_flag=False,
         flag_value=CHOOSE,
-        help="That session; the beginning of its id is enough. On the full screen, without ID: "
-        "choose from a list.",
+        help="Continue this session; the beginning of its ID is enough. On the full screen, you "
+        "can leave out ID and choose from a list.",
     ),
-    click.option("--thinking", is_flag=True, help="Show what the model thinks."),
-    click.option("--base-url", metavar="URL", help="Where the model's API is."),
+    click.option("--thinking", is_flag=True, help="Show the model's thinking."),
+    click.option("--base-url", metavar="URL", help="Base URL of the model's API."),
     click.option(
         "--fallback",
         metavar="NAME",
         type=MODEL,
-        help="A model to ask when the first is overloaded.",
-    ),
-    click.option("--effort", metavar="LEVEL", help="How long to think, for models that can."),
-    click.option("--temperature", type=float, metavar="N", help="Between 0 and 2."),
-    click.option("--max-tokens", type=int, metavar="N", help="Length of one reply."),
-    click.option(
-        "--retries", type=int, metavar="N", help="Retries of a failed model request; 0: none."
+        help="Model to use if the first one is overloaded.",
     ),
     click.option(
-        "--retry-seconds", type=float, metavar="N", help="Seconds to keep retrying. Default: 300."
+        "--effort", metavar="LEVEL", help="How hard the model thinks, if it supports that."
     ),
-    click.option("--max-steps", type=int, metavar="N", help="Model requests in a turn."),
-    click.option("--max-tool-calls", type=int, metavar="N", help="Tool calls in a turn."),
-    click.option("--max-seconds", type=float, metavar="N", help="Time for a turn."),
-    click.option("--max-turn-tokens", type=int, metavar="N", help="Tokens of a turn, all told."),
-    click.option("--max-cost", type=float, metavar="USD", help="Money for a turn, in dollars."),
-    click.option("--max-session-tokens", type=int, metavar="N", help="Tokens of the session."),
-    click.option("--max-session-cost", type=float, metavar="USD", help="Money for the session."),
-    click.option("--max-day-tokens", type=int, metavar="N", help="Tokens of all sessions today."),
-    click.option("--max-day-cost", type=float, metavar="USD", help="Money for all sessions today."),
+    click.option(
+        "--temperature", type=float, metavar="N", help="Sampling temperature, from 0 to 2."
+    ),
+    click.option("--max-tokens", type=int, metavar="N", help="Token limit per reply."),
+    click.option(
+        "--retries", type=int, metavar="N", help="How often to retry a failed model request."
+    ),
+    click.option(
+        "--retry-seconds", type=float, metavar="N", help="How long to keep retrying. Default: 300."
+    ),
+    click.option("--max-steps", type=int, metavar="N", help="Limit of model requests per turn."),
+    click.option("--max-tool-calls", type=int, metavar="N", help="Limit of tool calls per turn."),
+    click.option("--max-seconds", type=float, metavar="N", help="Time limit per turn."),
+    click.option(
+        "--max-turn-tokens",
+        type=int,
+        metavar="N",
+        help="Token limit per turn, input and output together.",
+    ),
+    click.option("--max-cost", type=float, metavar="USD", help="Cost limit per turn, in dollars."),
+    click.option(
+        "--max-session-tokens", type=int, metavar="N", help="Token limit for the session."
+    ),
+    click.option(
+        "--max-session-cost", type=float, metavar="USD", help="Cost limit for the session."
+    ),
+    click.option(
+        "--max-day-tokens", type=int, metavar="N", help="Token limit per day, for all sessions."
+    ),
+    click.option(
+        "--max-day-cost", type=float, metavar="USD", help="Cost limit per day, for all sessions."
+    ),
 ]
 
 
@@ -163,17 +193,24 @@ def turn_options(command: Command) -> Command:
 def to_settings(flags: dict[str, Any]) -> dict[str, Any]:
     """Return the flags that are settings, by the settings' keys. Raise `UsageError`."""
     if flags.get("yes") and flags.get("mode") not in (None, "auto"):
-        raise click.UsageError("--yes is --mode auto, and another mode was asked for as well")
+        raise UsageError(
+            "--yes means --mode auto, but --mode names another mode", hint="Leave out one of them."
+        )
     if flags.get("go_on") and flags.get("resume") is not None:
-        raise click.UsageError("--continue and --resume exclude each other")
+        raise UsageError(
+            "--continue and --resume cannot be combined",
+            hint="--continue takes the most recent session, --resume the one that you name.",
+        )
     if flags.get("resume") == CHOOSE:
-        raise click.UsageError(
-            "--resume needs the id of a session here\n"
-            "`bridle sessions list` lists them; `bridle --resume` in a terminal lets you choose."
+        raise UsageError(
+            "--resume needs the ID of a session here",
+            hint="`bridle sessions list` prints them; in a terminal, `bridle --resume` shows a "
+            "list.",
         )
     if flags.get("worktree") is not None and flags.get("resume") is not None:
-        raise click.UsageError(
-            "--resume goes on where the session was, and --worktree is for another place"
+        raise UsageError(
+            "--resume and --worktree cannot be combined",
+            hint="A resumed session continues in its own workspace.",
         )
     settings = {key: flags.get(flag) for flag, key in _KEYS.items()}
     return settings | {"mode": "auto"} if flags.get("yes") else settings

@@ -1,5 +1,6 @@
 """The work of `bridle run`: one prompt, its turn, its answer and its exit code."""
 
+import base64
 import json
 import sys
 from collections.abc import AsyncIterator, Iterable
@@ -16,23 +17,22 @@ from bridle.cli.approval_text import PLAN, group_requests, is_question, question
 from bridle.cli.approver import TerminalApprover, full_text
 from bridle.cli.event_lines import json_line, write_json_line
 from bridle.cli.find import handle_of, last_part
-from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
-from bridle.cli.signals import interrupt_on_signals
+from bridle.cli.signals import interrupt_on_signals, run_async
 from bridle.cli.style import paint_for, width_of
 from bridle.cli.turn import Watch, tell_end
 from bridle.engine.session import Session
 from bridle.engine.structured_output import AnswerSchema
-from bridle.errors import AgentError, BadReply, ConfigError, SessionError, SessionLocked
+from bridle.errors import AgentError, BadReply, ConfigError, SessionError, SessionLocked, UsageError
 from bridle.events import ApprovalAsked, ChildEnded, TurnEnded, TurnParked
-from bridle.messages import Part, Text
+from bridle.messages import Image, Part, Text
 from bridle.protocols.session import TurnResult
 from bridle.protocols.store import Record
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import SessionFolder
-from bridle.workspace.text import flat, one_line, quantity
+from bridle.workspace.text import MOST_PICTURE_BYTES, flat, media_type_of, one_line, quantity
 
 _EXIT_CODES = {
     "done": failure.DONE,
@@ -44,6 +44,11 @@ _EXIT_CODES = {
 }
 
 
+def run_prompt(text: str, flags: dict[str, Any]) -> int:
+    """Run a prompt as these flags say, and return the exit code."""
+    return run_async(PromptRun(text, flags).run())
+
+
 class PromptRun:
     """One call of the command. Without a prompt, what was left behind in the session is resumed."""
 
@@ -52,7 +57,7 @@ class PromptRun:
         path = flags["output_schema"]
         self._schema = read_schema(Path(path)) if path else None
         if images and not text:
-            raise click.UsageError("a picture goes with a prompt, and there is none")
+            raise UsageError("--image needs a prompt", hint="Write what to do with the image.")
         self._parts: tuple[Part, ...] = (*images, Text(text)) if text else ()
         self._setup = Setup(flags)
         self._json: bool = flags["as_json"]
@@ -130,7 +135,7 @@ class PromptRun:
         if self._schema is not None and result.ok:
             result = self._print_answer(result, self._schema)
         result = replace(result, metrics=session.metrics.since(before))
-        if self._approver is not None:  # a question that met the end of the input was put to nobody
+        if self._approver is not None:  # a request at the end of the input has not been answered
             unanswered = result.permission_needed + self._approver.unanswered
             result = replace(result, permission_needed=unanswered)
         code = self._finish(result, watch.hint, watch.steps.count)
@@ -163,9 +168,9 @@ class PromptRun:
         if ended:
             with suppress(SessionError):  # it was another process that ran it
                 return await watch.wait(ended[-1])
-        raise click.UsageError(
-            f"session {session.id} has nothing to resume\n"
-            f'Send it a prompt: bridle run --resume {session.id} "…"'
+        raise UsageError(
+            f"session {session.id} has nothing to resume",
+            hint=f'Send it a prompt: bridle run --resume {session.id} "…"',
         )
 
     async def _run_elsewhere(self) -> int:
@@ -173,11 +178,14 @@ class PromptRun:
         session_id = self._setup.earlier.id if self._setup.earlier is not None else ""
         if not self._parts:
             raise SessionLocked(
-                f"session {session_id} is held by another process, which carries it on",
+                f"session {session_id} is open in another process, which runs it",
                 hint=f'Send it a prompt: bridle run --resume {session_id} "…"',
             )
         if self._schema is not None:
-            raise click.UsageError("--output-schema cannot be used where another process answers")
+            raise UsageError(
+                "--output-schema cannot be used while another process has the session open",
+                hint="Wait until it has ended, or use a new session.",
+            )
         from bridle.cli.inbox_turn import InboxTurn
 
         say = self._screen.paint.dim
@@ -187,7 +195,7 @@ class PromptRun:
         result = await turn.run(self._parts, self._open_for_inbox)
         if result.reason == "parked":
             failure.complain(
-                "the turn is parked: it waits for answers", "See `bridle approvals list`."
+                "the turn is parked until its approvals are given", "See `bridle approvals list`."
             )
             return failure.PERMISSION
         if not turn.is_begun:
@@ -203,7 +211,7 @@ class PromptRun:
             mode=self._setup.settings.mode,
             hint=hint,
             steps=steps,
-            again=f"Resume it: bridle run --resume {result.session_id} …",
+            again=f"Continue it: bridle run --resume {result.session_id} …",
             parked=parked,
             name=result.session_id,
         )
@@ -244,14 +252,16 @@ def read_schema(path: Path) -> AnswerSchema:
     try:
         schema = msgspec.json.decode(path.read_bytes())
     except OSError as error:
-        hint = "--output-schema takes the path of a file that holds a JSON Schema."
-        raise click.UsageError(f"{path}: cannot be read: {error.strerror}\n{hint}") from None
+        hint = "--output-schema takes the path of a file with a JSON Schema."
+        raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=f"{hint}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{path}: this is not JSON: {error}", hint="The file has to hold one JSON Schema."
+            f"{path}: this is not JSON: {error}", hint="The file must contain one JSON Schema."
         ) from None
     if not isinstance(schema, dict):
-        raise ConfigError(f"{path}: a JSON Schema is an object", hint='Start with {"type": …}.')
+        raise ConfigError(
+            f"{path}: a JSON Schema must be an object", hint='Start with {"type": …}.'
+        )
     try:
         return AnswerSchema(schema)
     except ConfigError as error:
@@ -281,22 +291,44 @@ def tell_parked(session: Session, *, is_unsent: bool) -> None:
     requests = list(session.history.pending.values())
     for group in group_requests(requests):
         click.echo(full_text(group, paint, width), err=True)
-    count = quantity(len(requests), "answer") if len(requests) > 1 else "an answer"
-    message = f"the turn is parked: it waits for {count}, and nothing runs until then"
+    count = quantity(len(requests), "approval") if len(requests) > 1 else "an approval"
+    message = f"the turn is parked: it needs {count}, and nothing runs until then"
     if is_unsent:
         message += "; the prompt was not sent"
     again = f"`bridle run --resume {session.id}`"
     if not requests:
-        failure.complain(message, f"Go on with {again}.")
+        failure.complain(message, f"Continue it with {again}.")
         return
     first = requests[0]
     answer = f"bridle approvals answer {one_line(handle_of(session.id, first.call.id))}"
     if not is_question(first):
-        hint = f"Answer with `{answer} yes` (or no)"
+        hint = f"Allow it with `{answer} yes` (or deny it with no)"
     elif first.call.name == PLAN:
-        hint = f"Answer with `{answer} yes`, or say what is wrong: `{answer} no --word '…'`"
+        hint = f"Accept it with `{answer} yes`, or say what to change: `{answer} no --word '…'`"
     else:
         hint = f"Answer with `{answer} yes --word 'YOUR ANSWER'` (no leaves it unanswered)"
     if len(requests) > 1:
         hint += f"; `bridle approvals answer {last_part(session.id)} yes --all`"
-    failure.complain(message, f"{hint}. Then go on with {again}.")
+    failure.complain(message, f"{hint}. Then continue with {again}.")
+
+
+def load_image(path: Path) -> Image:
+    """Read an image for a prompt. Its type is that of its content. Raise `UsageError`."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_PICTURE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be read: {error.strerror}", hint="--image takes the path of an image."
+        ) from None
+    if len(data) > MOST_PICTURE_BYTES:
+        raise UsageError(
+            f"{path}: larger than {MOST_PICTURE_BYTES / 1_000_000} MB, the limit of all vendors",
+            hint="Make the image smaller.",
+        )
+    media_type = media_type_of(data)
+    if not media_type:
+        raise UsageError(
+            f"{path}: this is not a PNG, JPEG, GIF or WebP image", hint="Convert it first."
+        )
+    return Image(media_type, base64.b64encode(data).decode())

@@ -8,32 +8,29 @@ from collections.abc import Awaitable, Callable, Iterable
 from itertools import groupby
 from pathlib import Path
 
-import click
-
 from bridle.cli.approver import choices_of, full_text, parse_answer
-from bridle.cli.commands.sessions.list import when
+from bridle.cli.commands.sessions.list import local_time
 from bridle.cli.event_lines import usage_line
 from bridle.cli.exit_codes import complain
-from bridle.cli.progress import size_of
 from bridle.cli.repl_session import ReplSession
 from bridle.cli.screen import Screen
 from bridle.cli.style import Paint, cut, paint_for, plain, wrapped
 from bridle.cli.user_input import check_text, user_name
-from bridle.errors import AgentError, SessionBusy, SessionError
+from bridle.errors import AgentError, SessionBusy, SessionError, UsageError
 from bridle.policy import MODES
 from bridle.presentation.amounts import budget_text
 from bridle.presentation.commands import TABLE, Command, command_of, nearest, split
 from bridle.protocols.session import Answer
 from bridle.tui.house import HOW_RESTORED, Asked, Listed, Named, Undone
 from bridle.tui.own_commands import prompt_of
-from bridle.workspace.text import flat, neutral, one_line, quantity
+from bridle.workspace.text import flat, neutral, one_line, quantity, size_of
 
 Action = Callable[[ReplSession, str], Awaitable[None]]
-_NEEDS = {
-    "resume": "/resume needs the id of a session\n/sessions lists them.",
-    "rename": "/rename needs a title",
-    "search": "/search needs words to look for",
-    "export": "/export needs the name of a file",
+_ARGUMENTS = {  # what each needs, and a hint
+    "resume": ("/resume needs the id of a session", "/sessions lists them."),
+    "rename": ("/rename needs a title", ""),
+    "search": ("/search needs a text to search for", ""),
+    "export": ("/export needs the name of a file", ""),
 }
 _WIDTH = 18  # of the names of commands
 _NEWEST = 10  # sessions that are listed
@@ -50,18 +47,21 @@ async def run_command(repl: ReplSession, line: str) -> bool:
     if command is None:
         near = nearest(name, own)
         advice = f"Did you mean /{near}?" if near else "/help lists them."
-        raise click.UsageError(
-            f"there is no command /{name}\n{advice} A space before the slash sends it as a prompt."
+        raise UsageError(
+            f"there is no command /{name}",
+            hint=f"{advice} A space before the slash sends it as a prompt.",
         )
     if command.name == "quit":
         return False
     if command.is_needy and not rest:
-        raise click.UsageError(_NEEDS.get(command.name, f"/{name} needs {command.argument}"))
+        needs = (f"/{name} needs {command.argument}", "")
+        message, hint = _ARGUMENTS.get(command.name, needs)
+        raise UsageError(message, hint=hint)
     if command.own:
         await _run_own(repl, command, rest)
     elif command.where == "screen":
-        raise click.UsageError(
-            f"/{command.name} works on the screen alone\nOpen it with: bridle chat"
+        raise UsageError(
+            f"/{command.name} works only on the full screen", hint="Open it with: bridle chat"
         )
     else:
         await ACTIONS[command.name](repl, rest)
@@ -72,7 +72,7 @@ async def _run_own(repl: ReplSession, command: Command, rest: str) -> None:
     """Send the prompt that the file of a user's own command says."""
     text = prompt_of(command, rest)
     if not text.strip():
-        raise SessionError(f"/{command.name} says nothing", hint=f"Look at {command.own}.")
+        raise SessionError(f"/{command.name} is empty", hint=f"Edit {command.own}.")
     repl.screen.line(repl.screen.paint.dim(one_line(f"› {text}", repl.screen.width)))
     await repl.send(check_text(text, "the command"))
 
@@ -82,7 +82,7 @@ async def _help(repl: ReplSession, rest: str) -> None:
     if rest:
         command = command_of(rest, own)
         if command is None:
-            raise click.UsageError(f"there is no command {one_line(rest)}\n/help lists them.")
+            raise UsageError(f"there is no command {one_line(rest)}", hint="/help lists them.")
         commands = [command]
     else:
         commands = [*(command for command in TABLE if command.where != "screen"), *own]
@@ -110,7 +110,7 @@ async def _sessions(repl: ReplSession, rest: str) -> None:
     for session in sessions:
         repl.screen.line(_session_line(session, repl.screen))
     if not sessions:
-        repl.screen.line("No session fits." if rest else "There are no sessions yet.")
+        repl.screen.line("No session matches." if rest else "There are no sessions yet.")
 
 
 def _session_line(session: Listed, screen: Screen) -> str:
@@ -122,7 +122,7 @@ def _session_line(session: Listed, screen: Screen) -> str:
     mark = "↳ " if session.parent else ""  # a subagent's
     title = mark + (flat(session.title) or "(no prompt)")
     title = cut(title, max(10, screen.width - len(session.id) - 30))
-    start = f"{paint.cyan(flat(session.id))}  {when(session.updated_at)}"
+    start = f"{paint.cyan(flat(session.id))}  {local_time(session.updated_at)}"
     return f"{start}  {paint.yellow(flat(state).ljust(7))}  {title}"
 
 
@@ -152,7 +152,7 @@ async def _agent(repl: ReplSession, rest: str) -> None:
 
 async def _mode(repl: ReplSession, rest: str) -> None:
     if rest and rest not in MODES:
-        raise click.UsageError(f"there is no mode {rest}\nThere are {', '.join(MODES)}.")
+        raise UsageError(f"there is no mode {rest}", hint=f"Choose one of {', '.join(MODES)}.")
     if rest:
         await repl.house.change_mode(rest)
     repl.screen.line(repl.house.mode)
@@ -227,9 +227,9 @@ async def _budget(repl: ReplSession, rest: str) -> None:
         try:
             amount = float(rest.removeprefix("$"))
         except ValueError:
-            raise click.UsageError(
-                f"/budget takes a sum of money, and not {flat(rest[:40])}"
-                "\nFor example: /budget 2.50"
+            raise UsageError(
+                f"not an amount of money: {flat(rest[:40])}",
+                hint="For example: /budget 2.50",
             ) from None
         await repl.house.set_budget(amount)
     for name, used, most in await repl.house.budget():
@@ -244,7 +244,9 @@ async def _cost(repl: ReplSession, rest: str) -> None:
 async def _theme(repl: ReplSession, rest: str) -> None:
     """Switch colours on or off: lines have those of the terminal, or none."""
     if rest and rest not in _THEMES:
-        raise click.UsageError(f"there is no theme {flat(rest)}\nThere are {', '.join(_THEMES)}.")
+        raise UsageError(
+            f"there is no theme {flat(rest)}", hint=f"Choose one of {', '.join(_THEMES)}."
+        )
     if rest:
         repl.screen.paint = Paint(False) if rest == "plain" else paint_for(sys.stderr)
         colours = "no colours" if rest == "plain" else "the terminal's own colours"
@@ -270,12 +272,12 @@ async def _undo(repl: ReplSession, rest: str) -> None:
         files = ", ".join(flat(path) for path, _, _ in preview.clashes[:3])
         raise SessionBusy(
             f"nothing was changed: {files} changed since",
-            hint="Undo the later turns first, or put those files back by hand.",
+            hint="Undo the later turns first, or restore these files yourself.",
         )
     if not preview.files:
         return
     count = quantity(len(preview.files), "file")
-    answer = await repl.approver.line(f"  put back {count}? [y/N] ")
+    answer = await repl.approver.line(f"  restore {count}? [y/N] ")
     if answer is None or answer.strip().lower() not in ("y", "yes"):
         _say(repl, "nothing was changed")
         return
@@ -302,7 +304,7 @@ async def _approvals(repl: ReplSession, rest: str) -> None:
     """Ask for the approvals of all sessions; an empty line leaves one open."""
     requests = await repl.house.pending()
     if not requests:
-        repl.screen.line("No question waits for an answer.")
+        repl.screen.line("No approvals are pending.")
     for number, request in enumerate(requests, 1):
         title = flat(request.title) or "(no prompt)"
         head = f"{number} of {len(requests)} · {title} · {flat(request.session_id)}"
@@ -332,7 +334,7 @@ async def _ask_approval(repl: ReplSession, request: Asked) -> Answer | None:
             return answer
         for preview in await repl.house.preview_rule(request.session_id, asked):
             screen.line(f"  {flat(preview)}")
-        line = await repl.approver.line("  write this rule? [y/N] ")
+        line = await repl.approver.line("  add this rule? [y/N] ")
         if line is not None and line.strip().lower() in ("y", "yes"):
             return Answer(True, "rule", rule=asked.proposal)
         text = choices_of(asked, screen.width)
@@ -345,9 +347,9 @@ def _say(repl: ReplSession, text: str) -> None:
 def _number(text: str, command: str) -> int:
     """Return a whole number from 1 on. Raise `UsageError`."""
     if not text.isdecimal() or not 0 < int(text[:9]) == int(text):
-        raise click.UsageError(
-            f"{command} takes a whole number from 1 to 999999999, and not {flat(text[:40])}"
-            f"\nFor example: {command} 2"
+        raise UsageError(
+            f"{command} needs a whole number from 1 to 999999999, not {flat(text[:40])}",
+            hint=f"For example: {command} 2",
         )
     return int(text)
 

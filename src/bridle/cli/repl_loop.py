@@ -10,8 +10,6 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-import click
-
 from bridle import __version__
 from bridle.cli.approver import TerminalApprover
 from bridle.cli.exit_codes import DONE, INTERRUPTED, complain, explain
@@ -21,7 +19,7 @@ from bridle.cli.repl_commands import run_command
 from bridle.cli.repl_session import ReplSession
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
-from bridle.cli.signals import END_SIGNALS, on_signals
+from bridle.cli.signals import END_SIGNALS, on_signals, run_async
 from bridle.cli.user_input import check_text
 from bridle.errors import AgentError
 from bridle.presentation.commands import command_line
@@ -29,6 +27,11 @@ from bridle.presentation.commands import command_line
 _FENCE = '"""'
 _PROMPT = "❯ "
 _INTERVAL = 0.02  # seconds between two looks whether the logs are complete
+
+
+def run_repl(flags: dict[str, Any]) -> int:
+    """Run a conversation line by line, and return the exit code."""
+    return run_async(open_repl(flags).run())
 
 
 def open_repl(flags: dict[str, Any], seen: int | None = None) -> "Repl":
@@ -126,7 +129,7 @@ class Repl:
                 if self._ahead.done() and self._ahead.result() is None and not resuming.done():
                     repl.leave_turn()
                     self._screen.break_line()
-                    self._screen.line(self._screen.paint.dim("left; the turn goes on"))
+                    self._screen.line(self._screen.paint.dim("quit; the turn keeps running"))
                     await resuming
                     return False
             await resuming
@@ -148,7 +151,7 @@ class Repl:
             await repl.send(check_text(text, "the line"))
             if self._lines.is_terminal:
                 await repl.tell_waiting()
-        except (AgentError, click.ClickException) as error:
+        except AgentError as error:
             self._screen.break_line()
             complain(*explain(error)[:2])
         return True
@@ -157,7 +160,7 @@ class Repl:
         if self._lines.is_terminal:
             paint = self._screen.paint
             self._screen.line(f"{paint.bold('bridle')} {__version__} · {self._repl.summary}")
-            self._screen.line(paint.dim('/help · """ for several lines · Ctrl-D leaves'))
+            self._screen.line(paint.dim('/help · """ for several lines · Ctrl-D to quit'))
 
     async def _entry(self) -> str | None:
         """Return a line, or the lines between triple quotes; None at the end of the input."""
@@ -188,7 +191,7 @@ class Repl:
                     break
                 self._screen.end_prompt()
                 self._screen.ask("\n")
-                self._screen.line(self._screen.paint.dim("Ctrl-D or /quit leaves"))
+                self._screen.line(self._screen.paint.dim("Ctrl-D or /quit to quit"))
             finally:
                 self._reading = None
                 self._screen.end_prompt()

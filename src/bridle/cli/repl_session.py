@@ -87,7 +87,7 @@ class RemoteApprovals:
                 unanswered = self._approver.unanswered
                 answer = await self._approver(asked)
                 if self._approver.unanswered > unanswered:  # silence: others can answer
-                    screen.line(screen.paint.dim("  left open; it waits for somebody's answer"))
+                    screen.line(screen.paint.dim("  left open; it still needs an answer"))
                     if not self._approver.lines.is_terminal:
                         self.unheard.set()
                     return
@@ -231,7 +231,7 @@ class ReplSession:
             if not working.done():
                 raise SessionError(
                     "the turn waits for an answer that nobody here can give; it is kept",
-                    hint=f"Answer it at a terminal: bridle attach, with {self.session.id}.",
+                    hint=f"Answer it in a terminal: bridle attach {self.session.id}",
                 )
             working.result()
         finally:

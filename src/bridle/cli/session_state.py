@@ -1,7 +1,7 @@
-"""What a session does at this moment, for a list: held by a process, parked, or neither.
+"""What sessions are doing right now, for lists: running, open in a process, parked or idle.
 
-The system's table of locks is read only if one of them is open, and each log's end without the
-codec. What the end does not tell is left unsaid.
+The system's table of locks is read only if a session is open, and the end of each log without the
+codec.
 """
 
 import re
@@ -15,52 +15,51 @@ _RECORDS = record_types("turn_parked", "turn_end", "rewind", "fork", "intent", "
 _CALLS = re.compile(rb'"calls":\[([^\]]*)\]')
 
 
-class Doing(NamedTuple):
-    """`holder` has it open now (empty: nobody), and a turn is `running`; so many questions are
-    `waiting` for an answer."""
+class SessionState(NamedTuple):
+    """The process that has the session open, if any, and what its newest turn is doing."""
 
-    holder: str = ""
-    parked: bool = False
-    waiting: int = 0
-    running: bool = False
+    owner: str = ""
+    is_parked: bool = False
+    pending: int = 0  # approvals that a parked turn needs
+    is_running: bool = False
 
     @property
-    def words(self) -> str:
-        """In a word or two; empty where it rests."""
-        if self.waiting:
-            return f"asks {self.waiting}"
-        if self.parked:
+    def label(self) -> str:
+        """A word or two; empty if the session is idle."""
+        if self.pending:
+            return f"needs {self.pending} approvals" if self.pending > 1 else "needs approval"
+        if self.is_parked:
             return "parked"
-        return "busy" if self.running else "open" if self.holder else ""
+        return "running" if self.is_running else "open" if self.owner else ""
 
 
-def doing(found: list[SessionEntry]) -> dict[str, Doing]:
-    """What each of these sessions does, by id."""
-    locks = lock_owners() if any(one.is_owned for one in found) else {}
-    return {one.id: _look(one, locks) for one in found}
+def session_states(entries: list[SessionEntry]) -> dict[str, SessionState]:
+    """Return the state of each of these sessions, by id."""
+    locks = lock_owners() if any(entry.is_owned for entry in entries) else {}
+    return {entry.id: _state_of(entry, locks) for entry in entries}
 
 
-def _look(one: SessionEntry, locks: dict[tuple[int, int], int]) -> Doing:
-    waiting, pid = _waiting(one.end), locks.get(one.file)
-    holder = "" if pid is None else f"process {pid}" if pid > 0 else "another process"
-    running = bool(holder) and waiting is None and is_running(one.end, one.size)
-    return Doing(holder, waiting is not None, waiting or 0, running)
+def _state_of(entry: SessionEntry, locks: dict[tuple[int, int], int]) -> SessionState:
+    pending, pid = _pending(entry.end), locks.get(entry.file)
+    owner = "" if pid is None else f"process {pid}" if pid > 0 else "another process"
+    running = bool(owner) and pending is None and is_running(entry.end, entry.size)
+    return SessionState(owner, pending is not None, pending or 0, running)
 
 
-def _waiting(end: bytes) -> int | None:
-    """How many questions a parked turn has that nobody has answered; None: none is parked."""
+def _pending(end: bytes) -> int | None:
+    """Return how many approvals a parked turn still needs; None if no turn is parked."""
     if b'"turn_parked"' not in end:  # as in nearly every log
         return None
-    waiting: int | None = None
+    pending: int | None = None
     for header in find_headers(end, _RECORDS):
         kind, line = header[3], line_at(end, header.start())
         if not line.endswith(b"\n"):
             break
         if kind == b"turn_parked":
             calls = _CALLS.search(line)
-            waiting = calls[1].count(b",") + 1 if calls and calls[1] else 1
+            pending = calls[1].count(b",") + 1 if calls and calls[1] else 1
         elif kind == b"approval_answered":
-            waiting = None if waiting is None else max(0, waiting - 1)
+            pending = None if pending is None else max(0, pending - 1)
         else:
-            waiting = None
-    return waiting
+            pending = None
+    return pending

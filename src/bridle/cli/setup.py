@@ -4,9 +4,8 @@ import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-import click
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,13 +15,28 @@ from bridle.cli.options import to_settings
 from bridle.cli.style import Paint
 from bridle.cli.user_input import user_name
 from bridle.cli.worktree import OtherSessions, open_worktree, worktree_note
+from bridle.config.diagnostics import Check
+from bridle.config.folder import (
+    FolderConfig,
+    load_diagnostics,
+    load_hooks,
+    load_rules,
+    load_servers,
+    load_skills,
+)
+from bridle.config.hooks import CommandLine
 from bridle.config.loader import load_settings
+from bridle.config.mcp import ServerSettings
 from bridle.config.paths import hooks_file, policy_file, skills_folder, state_folder
+from bridle.config.policy import add_rule
 from bridle.config.settings import FLAGS, PROVIDERS, LoadedSettings, Settings, vendor_of
+from bridle.config.skills import Skill
+from bridle.config.trust import DIAGNOSTICS, HOOKS, POLICY, SKILLS
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import Approver
+from bridle.engine.foreign.agent import NoModel
 from bridle.engine.session import Session
-from bridle.errors import ConfigError, MissingKey, MissingModel
+from bridle.errors import ConfigError, MissingKey, MissingModel, UsageError
 from bridle.events import ModeChanged
 from bridle.policy import Mode, Rule, parse_rule
 from bridle.protocols.agent import BaseAgent
@@ -47,19 +61,7 @@ from bridle.stores.session_index import LastRun, last_run
 from bridle.stores.transfer import head_of, is_imported
 from bridle.workspace.text import one_line
 
-if TYPE_CHECKING:
-    from bridle.config.diagnostics import Check
-    from bridle.config.folder import FolderConfig
-    from bridle.config.hooks import CommandLine
-    from bridle.config.mcp import ServerSettings
-    from bridle.config.skills import Skill
-
 T = TypeVar("T")
-# those of `config/trust.py`, without its imports
-POLICY = ".bridle/policy.yaml"
-HOOKS = ".bridle/hooks.yaml"
-DIAGNOSTICS = ".bridle/diagnostics.yaml"
-SKILLS = (".bridle/skills", ".claude/skills")
 _LOOP_ONLY = (
     *("provider", "base_url", "fallback_model", "max_tokens", "temperature", "effort"),
     *("retries", "retry_seconds"),
@@ -70,14 +72,14 @@ class ProjectFiles(Struct):
     """What files of the user and of the workspace add to a session."""
 
     rules: tuple[Rule, ...] = ()
-    hooks: "tuple[CommandLine, ...]" = ()
-    diagnostics: "tuple[Check, ...]" = ()
+    hooks: tuple[CommandLine, ...] = ()
+    diagnostics: tuple[Check, ...] = ()
     instructions: str = ""
-    skills: "tuple[Skill, ...]" = ()
+    skills: tuple[Skill, ...] = ()
 
 
 class Setup:
-    """What a command works with, as its flags and the settings say: model, workspace, session.
+    """The model, workspace and session that a command works with, from its flags and settings.
 
     With `--resume` or `--continue`, `earlier` is the session to resume.
     """
@@ -105,7 +107,7 @@ class Setup:
         self._others = OtherSessions(self.folder.folder, self.workspace, earlier_id)
         self._is_quiet = bool(flags.get("quiet"))
         self._last_run = last_run(self.log) if self.log is not None else LastRun()
-        self._foreign_agent = ""  # whose program alone knows what was said in the session
+        self._foreign_agent = ""  # it ran the session, and cannot be used here
         if self.earlier is not None and not self._is_flag("agent"):
             self.agent = self._resumed_agent()
         else:
@@ -132,8 +134,8 @@ class Setup:
         if is_agent(last) and not self.is_imported:  # an imported log may name any program
             if is_file_name(last) and last != check_agent(self.settings.agent):
                 raise ConfigError(
-                    f"this session last used the agent {last}; bridle imports a "
-                    "file of code only if you name it",
+                    f"this session last used the agent {last}, and bridle imports a file of code "
+                    "only if you name it",
                     hint=f"Name it again with --agent {last}, or use --agent loop.",
                 )
             return check_agent(last)
@@ -154,9 +156,9 @@ class Setup:
         """Return the model that another agent is to use. Refuse flags that only our loop knows."""
         for key in _LOOP_ONLY:
             if self._is_flag(key):
-                raise click.UsageError(
-                    f"{FLAGS[key]} is for bridle's own loop, and {self.agent} carries the turns\n"
-                    "Leave it out, or choose --agent loop."
+                raise UsageError(
+                    f"{FLAGS[key]} works only with bridle's own loop, not with {self.agent}",
+                    hint="Leave it out, or choose --agent loop.",
                 )
         check_ready(self.agent, str(self.workspace))
         return check_model(self.agent, self.settings.model, asked=self._is_flag("model"))
@@ -172,8 +174,6 @@ class Setup:
     def provider(self) -> Provider:
         """Return the model to use. If the session's last one is not available, say so."""
         if self.agent != "loop":
-            from bridle.engine.foreign.agent import NoModel
-
             return NoModel(self.agent)  # the agent brings its own
         if not self._earlier_model:
             return find_provider(self.settings).provider()
@@ -196,8 +196,6 @@ class Setup:
         try:
             return self.provider()
         except (MissingKey, MissingModel) as error:
-            from bridle.engine.foreign.agent import NoModel
-
             return NoModel(error=error)
 
     def engine(
@@ -250,12 +248,10 @@ class Setup:
         return build_engine(provider, workspace=self.workspace, **options)
 
     def _save_rule(self, rule: str, by: str) -> None:
-        """Add a rule that was made of an answer to the user's own, or say why that failed.
+        """Add a rule that came from an answer to the user's own rules, or say why that failed.
 
-        It is for the workspace that the question came from, and holds for this session in any case.
+        It is for the workspace of the request, and applies to this session in any case.
         """
-        from bridle.config.policy import add_rule
-
         today = datetime.now().astimezone().date()
         try:
             name = user_name() if by in ("", "me", "approver") else by
@@ -263,7 +259,8 @@ class Setup:
             add_rule(policy_file(os.environ), rule, note, os.path.realpath(self.workspace))
         except ConfigError as error:
             complain(
-                f"the rule holds for this session, but was not written: {error.message}", error.hint
+                f"the rule applies to this session, but could not be saved: {error.message}",
+                error.hint,
             )
 
     def other(self, name: str) -> Provider:
@@ -293,7 +290,7 @@ class Setup:
             return ""
         own = "" if self._is_workspace_named else self.earlier.workspace
         if own and not Path(own).is_dir():
-            return f"{own} is gone; working in {self.workspace}"
+            return f"{own} no longer exists; working in {self.workspace}"
         is_current = Path().samefile(self.workspace)
         return "" if is_current else f"working in {self.workspace}, as the session did"
 
@@ -309,15 +306,15 @@ class Setup:
         session = await engine.session(self.earlier.id if self.earlier is not None else None)
         if self._foreign_agent:
             complain(
-                f"{one_line(self._foreign_agent)} carried this session, an agent from elsewhere: "
-                "bridle's own loop goes on with it now"
+                f"another agent, {one_line(self._foreign_agent)}, ran this session before; "
+                "bridle's own loop continues it"
             )
         history, agent = session.history, getattr(engine.parts.agent, "name", "")
         if agent.startswith("acp:") and len(history.transcript) and agent not in history.attached:
             complain(
-                f"{agent} takes up a session that it did not carry: "
-                "it knows nothing of what was said before, which the log still has",
-                "Tell it what it has to know, or choose --agent loop.",
+                f"{agent} did not run this session before, so it does not know the conversation; "
+                "the log still has it",
+                "Tell it what it needs to know, or choose --agent loop.",
             )
         if (mode := self.chosen_mode) is not None:
             session.mode = mode  # a flag comes before what the log says
@@ -328,7 +325,7 @@ class Setup:
 
 
 def to_limits(settings: Settings) -> Limits:
-    """The limits that were set; the engine's own for the rest."""
+    """Return the limits that are set; for the others, the engine's defaults."""
     given = settings.limits
     plain = Limits()
     return Limits(
@@ -348,16 +345,15 @@ def _current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise click.UsageError("the current folder is gone\nName one with --workspace.") from None
+        raise UsageError(
+            "the current folder no longer exists", hint="Name a folder with --workspace."
+        ) from None
 
 
-def load_project(
-    workspace: Path, rules: Iterable[str], diagnostics: "Sequence[str]"
-) -> ProjectFiles:
+def load_project(workspace: Path, rules: Iterable[str], diagnostics: Sequence[str]) -> ProjectFiles:
     """Load what files add to a session, with these rules and diagnostics. Raise `ConfigError`.
 
-    Most folders have no such files, and then nothing is imported to find that out. The user is
-    told of files that have no effect because they are not trusted yet.
+    The user is told about files that have no effect because they are not trusted.
     """
     paths = {
         "rules": (policy_file(os.environ), workspace / POLICY),
@@ -369,49 +365,39 @@ def load_project(
     existing = {kind for kind, places in paths.items() if any(map(os.path.lexists, places))}
     files = ProjectFiles(rules=tuple(parse_rule(rule, "--rule") for rule in rules))
     if "rules" in existing:
-        from bridle.config.folder import load_rules  # it reads YAML
-
         files.rules = _items(load_rules(workspace)) + files.rules
     if "hooks" in existing:
-        from bridle.config.folder import load_hooks
-
         files.hooks = _items(load_hooks(workspace))
     if "diagnostics" in existing or diagnostics:
-        from bridle.config.folder import load_diagnostics
-
         files.diagnostics = _items(load_diagnostics(workspace, diagnostics))
     if "instructions" in existing:
         project = project_instructions(workspace)
         if project.unread:
             names = " and ".join(project.unread)
             are = "is" if len(project.unread) == 1 else "are"
-            complain(f"{names} {are} not read until the folder is trusted: bridle trust")
+            complain(f"{names} {are} not used until you trust the folder: bridle trust")
         files.instructions = project.instructions
     if "skills" in existing:
-        from bridle.config.folder import load_skills
-
         files.skills = _items(load_skills(workspace))
     return files
 
 
 def load_mcp_servers(
-    workspace: Path, more: "Sequence[ServerSettings]" = ()
-) -> "tuple[ToolSource, ...]":
+    workspace: Path, more: Sequence[ServerSettings] = ()
+) -> tuple[ToolSource, ...]:
     """Return the MCP servers of the user and of the workspace as a source of tools; start none.
 
     `more` are those of an editor. The user's own come before those of the same name.
     """
     if not may_have_servers(workspace, os.environ):
         return make_sources(more, workspace)
-    from bridle.config.folder import load_servers  # it reads YAML
-
     servers = _items(load_servers(workspace))
     names = {server.name for server in servers}
     others = [server for server in more if server.name not in names]
     return make_sources((*servers, *others), workspace)
 
 
-def _items(config: "FolderConfig[T]") -> tuple[T, ...]:
+def _items(config: FolderConfig[T]) -> tuple[T, ...]:
     """Return what applies, and tell the user what has no effect."""
     for note in config.notes:
         complain(*note)

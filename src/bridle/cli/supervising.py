@@ -83,7 +83,10 @@ class Supervisor(NamedTuple):
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trying:
             found = self.socket.parent.lstat()
             if found.st_uid != os.getuid() or found.st_mode & 0o077:
-                raise ConfigError(f"{self.socket.parent} is not yours alone, so it is not trusted")
+                raise ConfigError(
+                    f"{self.socket.parent} is not private to you, so it is not used",
+                    hint=f"Run: chmod 700 {self.socket.parent}",
+                )
             trying.connect(str(self.socket))
             return True
         return False

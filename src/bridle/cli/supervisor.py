@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bridle.cli.exit_codes import report
-from bridle.cli.opening import FACE
 from bridle.cli.options import to_settings
-from bridle.cli.serving import room_of, stopped
-from bridle.cli.serving_log import logged
+from bridle.cli.server_log import logged
+from bridle.cli.server_run import room_of, stopped
+from bridle.cli.server_setup import FACE
 from bridle.cli.signals import run_async
 from bridle.cli.supervising import Supervisor, identity
 from bridle.config.loader import load_settings

@@ -157,7 +157,7 @@ def tell_end(
     elif not result.ok:
         hint = result.error.hint if result.error is not None else hint
         if not hint and result.reason == "budget" and not result.metrics.invocations:
-            hint = "Raise the limit: it has no room for a single step."
+            hint = "Raise the limit: it is too low for a single step."
         screen.break_line()
         failure.trace(result.error)
         failure.complain(result.detail or result.reason, hint or again)
@@ -167,21 +167,21 @@ def tell_end(
         failure.complain(
             "a plan or a question needs an answer, and no one was available to give it; "
             "nothing was changed",
-            "Run it at a terminal, or with --on-ask park and answer when you like.",
+            "Run it in a terminal, or use --on-ask park and answer later.",
         )
     elif result.permission_needed:
         more = "--mode edits or --yes" if mode == "ask" else "--yes"
         failure.complain(
             "a call needed approval, and no one was available to give it",
-            f"Run it at a terminal, or allow more with {more}.",
+            f"Run it in a terminal, or allow more with {more}.",
         )
     if parked:
-        count = f"{len(parked)} tasks wait" if len(parked) > 1 else "a task waits"
+        count = f"{len(parked)} subagents need" if len(parked) > 1 else "a subagent needs"
         failure.complain(
-            f"{count} for a person's answer, in session {', '.join(parked)}; "
-            "the turn went on without what would have come of it",
+            f"{count} approval, in session {', '.join(parked)}; the turn continued without "
+            "the result",
             "See `bridle approvals list`, answer with `bridle approvals answer`, "
-            f"then go on with `bridle run --resume {parked[0]}`.",
+            f"then continue with `bridle run --resume {parked[0]}`.",
         )
     usage = usage_line(result.metrics, steps) + (f" · {name}" if name else "")
     screen.line(screen.paint.dim(wrapped(usage, screen.width)))

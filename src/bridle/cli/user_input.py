@@ -1,15 +1,14 @@
-"""What the user hands to a command: a prompt, standard input, and their name. No event loop."""
+"""What the user gives to a command: a prompt, standard input, and their name."""
 
 import os
 import select
 import sys
 
-import click
-
+from bridle.errors import EmptyPrompt, UsageError
 from bridle.workspace.text import quantity
 
 MAX_BYTES = 10_000_000  # of a prompt
-_FIRST_BYTE = 3.0  # seconds to wait for a pipe that perhaps nobody writes to
+_FIRST_BYTE = 3.0  # seconds to wait for a pipe that perhaps no one writes to
 
 
 def read_prompt(words: tuple[str, ...], example: str) -> str:
@@ -17,13 +16,11 @@ def read_prompt(words: tuple[str, ...], example: str) -> str:
     if words == ("-",) or (not words and sys.stdin and not sys.stdin.isatty()):
         text = read_stdin()
     elif not words:
-        raise click.UsageError(f"there is no prompt\nFor example: {example}")
+        raise UsageError("there is no prompt", hint=f"For example: {example}")
     else:
         text = check_text(" ".join(words), "the prompt")
     if not text.strip():
-        from bridle.errors import EmptyPrompt
-
-        raise EmptyPrompt("the prompt is empty", hint="Say what you want done.")
+        raise EmptyPrompt("the prompt is empty", hint="Describe what to do.")
     return text
 
 
@@ -69,26 +66,26 @@ def read_stdin() -> str:
         return ""
     data = sys.stdin.buffer.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise click.UsageError(
-            f"standard input is larger than {MAX_BYTES:,} bytes\n"
-            "Put it in a file in the workspace and ask the model to read that file."
+        raise UsageError(
+            f"standard input is larger than {MAX_BYTES:,} bytes",
+            hint="Put it in a file in the workspace and ask the model to read that file.",
         )
     if (place := data.find(b"\0")) >= 0:
-        raise click.UsageError(
-            f"standard input is binary (byte {place}), and a prompt is text\n"
-            "Put it in a file in the workspace; send a picture with --image."
+        raise UsageError(
+            f"standard input is binary (byte {place}), but a prompt must be text",
+            hint="Put it in a file in the workspace; to send an image, use --image.",
         )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise click.UsageError(
-            f"standard input is not UTF-8 text (byte {error.start})\n"
-            "Convert it first, for example with iconv."
+        raise UsageError(
+            f"standard input is not UTF-8 text (byte {error.start})",
+            hint="Convert it first, for example with iconv.",
         ) from None
 
 
 def check_text(text: str, what: str) -> str:
     """Return the text if it came in as valid UTF-8; `what` names it in the error."""
     if any("\ud800" <= char <= "\udfff" for char in text):
-        raise click.UsageError(f"{what} is not valid UTF-8\nType it again, or convert it first.")
+        raise UsageError(f"{what} is not valid UTF-8", hint="Type it again, or convert it first.")
     return text

@@ -8,7 +8,6 @@ from urllib.parse import unquote, urlsplit
 from bridle.cli.attaching import known, opened
 from bridle.cli.exit_codes import DONE
 from bridle.cli.find import find_session, session_folder
-from bridle.cli.local_backend import config_errors
 from bridle.cli.user_input import user_name
 from bridle.client import Client
 from bridle.tui.remote_backend import RemoteBackend
@@ -32,8 +31,7 @@ class Visit(RemoteBackend):
         """Connect, and open the session. Raise `AgentError`."""
         try:
             client = await self._leaving.enter_async_context(self._reach(self._told.append))
-            with config_errors():
-                found = await opened(client, self._wanted, watch=False)
+            found = await opened(client, self._wanted, watch=False)
             me = self._mine or found.name
             super().__init__(client, found.session, again=self._back, me=me)
             await super().enter()

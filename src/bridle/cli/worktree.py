@@ -1,7 +1,6 @@
-"""Sessions beside each other in one folder: `--worktree`, and the warning if another one is there.
+"""`--worktree`, and the warning if another session works in the same folder.
 
-Worktrees lie in the state folder. Files of the repository that are trusted in the one folder are
-trusted in the other.
+Worktrees are in the state folder. A file that is trusted in the repository is trusted in them, too.
 """
 
 import os
@@ -11,26 +10,24 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
-import click
-
 from bridle.cli.exit_codes import complain
-from bridle.errors import AgentError
+from bridle.errors import AgentError, UsageError
 from bridle.stores.session_index import ActiveSession, active_sessions
 
 _FOLDER = "worktrees"  # in the state folder
 
 
 def open_worktree(root: Path, name: str, state: Path) -> Path:
-    """Return the worktree of that name, which is made if there is none. Raise `ConfigError`.
+    """Return the worktree of that name; create it if needed. Raise `ConfigError`.
 
     `root` is a folder of the repository.
     """
     from bridle.workspace.git.worktree import add_worktree, check_worktree, list_worktrees
 
     if len(name.split()) > 1:
-        raise click.UsageError(
-            "the words behind --worktree were taken for its name\n"
-            "Put the prompt before it, or name it: --worktree=NAME."
+        raise UsageError(
+            "the text after --worktree is not a name",
+            hint="Put the prompt before --worktree, or write --worktree=NAME.",
         )
     name = name or f"{time.strftime('%m%d-%H%M')}-{secrets.token_hex(2)}"
     folder = state / _FOLDER
@@ -63,14 +60,14 @@ def worktree_note(workspace: Path, state: Path) -> str:
         return ""
     return (
         f"working in {workspace}, a worktree on the branch bridle/{name}; "
-        f"what is committed there comes back with: git merge bridle/{name}"
+        f"to get what is committed there: git merge bridle/{name}"
     )
 
 
 class OtherSessions:
     """Looks for sessions of other processes in a workspace while the rest starts.
 
-    In a thread: the first look at the system's list of locks waits for the kernel, 10 ms or so.
+    It uses a thread, because the first look at the system's list of locks takes about 10 ms.
     """
 
     def __init__(self, state: Path, workspace: Path, own_id: str) -> None:
@@ -96,5 +93,5 @@ class OtherSessions:
             more = f" and {len(sessions) - 1} more" if len(sessions) > 1 else ""
             complain(
                 f"another session works in this folder, {first.session_id} ({first.owner}){more}; "
-                "--worktree gives this one files of its own"
+                "--worktree gives this session its own copy of the files"
             )

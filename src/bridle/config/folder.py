@@ -24,7 +24,7 @@ from bridle.config.paths import (
 )
 from bridle.config.policy import parse_rules, read_rules
 from bridle.config.skills import Note, Skill, own_skills, workspace_skills
-from bridle.config.trust import DIAGNOSTICS, HOOKS, POLICY, SERVERS, Trust
+from bridle.config.trust import DIAGNOSTICS, HOOKS, POLICY, SERVERS, FolderFile, Trust
 from bridle.config.yaml_file import decode, read_text, refuse_dangling_link
 from bridle.policy import Rule
 
@@ -128,3 +128,20 @@ def trusted_file(
     if data is None:
         return FolderConfig((), ((f"this folder has its own {untrusted}", _HINT),))
     return FolderConfig(parse(decode(data, path, untrusted.partition(",")[0]), path))
+
+
+def check_files(files: Iterable[FolderFile], root: Path) -> None:
+    """Check files that are about to be trusted: raise `ConfigError` for one that would keep bridle
+    from starting."""
+    for file in files:
+        if file.problem:
+            continue
+        path = root / file.name
+        if file.name == POLICY:
+            parse_rules(decode(file.data, path, "rules"), path)
+        elif file.name == HOOKS:
+            parse_hooks(decode(file.data, path, "hooks"), path)
+        elif file.name == SERVERS:
+            parse_servers(decode(file.data, path, "servers"), path)
+        elif file.name == DIAGNOSTICS:
+            parse_diagnostics(decode(file.data, path, "diagnostics"), path)

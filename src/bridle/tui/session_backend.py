@@ -95,7 +95,7 @@ class SessionBackend:
         if session_id == self.session.id:
             raise SessionBusy(
                 "this is the session that you are in, and it was not deleted",
-                hint="Go to another one first: /new, or /resume ID.",
+                hint="Switch to another session first: /new, or /resume ID.",
             )
         if (await self.service.info(session_id)).state == "running":
             raise SessionBusy(
@@ -320,7 +320,7 @@ def _write_private(path: Path, data: bytes, force: bool) -> tuple[Path, int]:
         fs.write_private(full, data, sync=True, overwrite=force)
     except FileExistsError:
         raise ConfigError(
-            f"{full} is there already, and was left as it is", hint="Name another file."
+            f"{full} exists already, and was not changed", hint="Name another file."
         ) from None
     except OSError as error:
         raise ConfigError(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bridle.cli.options import CHOOSE, THEMES, to_settings, turn_options
+from bridle.errors import UsageError
 
 if TYPE_CHECKING:
     from bridle.tui.splash import Curtain
@@ -29,9 +30,9 @@ def command(**flags: Any) -> int:
     if not is_screen():
         if flags["resume"] == CHOOSE:
             to_settings(flags)  # says how to find out the id
-        raise click.UsageError(
-            "there is no screen here: this is no terminal, or a very plain one\n"
-            "Use `bridle repl`, or `bridle run` for one prompt."
+        raise UsageError(
+            "there is no screen here: this is no terminal, or a very plain one",
+            hint="Use `bridle repl`, or `bridle run` for one prompt.",
         )
     if not is_installed():
         from bridle.cli.repl_loop import open_repl

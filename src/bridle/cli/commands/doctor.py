@@ -1,26 +1,16 @@
-"""`bridle doctor`: what was found on this machine, which model would be used, and why."""
-
-import sys
+"""`bridle doctor`: what is installed and set up on this machine, and which model is used."""
 
 import click
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="A JSON array of findings.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of findings.")
 @click.option("--models", is_flag=True, help="List the known models: context window and price.")
 def command(as_json: bool, models: bool) -> int:
-    """Say what was found on this machine, and which model would be used."""
-    from bridle.cli.checkup import examine, known_models, shown
-    from bridle.cli.exit_codes import FAILED
-    from bridle.cli.style import paint_for
+    """Check what is set up on this machine, and show which model would be used and why.
 
-    findings = list(known_models() if models else examine())
-    if as_json:
-        import json
+    Exit codes: 0 no problems, 1 problems.
+    """
+    from bridle.cli.checkup import print_checkup
 
-        click.echo(json.dumps([finding._asdict() for finding in findings], indent=1))
-    else:
-        paint, width = paint_for(sys.stdout), max(len(finding.topic) for finding in findings)
-        for finding in findings:
-            click.echo("\n".join(shown(finding, paint, width)))
-    return FAILED if any(finding.good is False for finding in findings) else 0
+    return print_checkup(models=models, as_json=as_json)

@@ -15,6 +15,7 @@ import click
 
 from bridle.cli.options import TOPIC
 from bridle.cli.style import Paint, cells, paint_for, plain, width_of
+from bridle.errors import UsageError
 
 _PAGES = Path(__file__).parent.parent / "help_pages"
 WIDEST = 80
@@ -22,36 +23,36 @@ WIDEST = 80
 
 @cache
 def page_names() -> tuple[str, ...]:
-    """Every topic, by name."""
+    """Return the names of all pages."""
     return tuple(sorted(path.stem for path in _PAGES.glob("*.md")))
 
 
 def title_of(name: str) -> str:
-    """What a page is about, in a line."""
+    """Return the title of a page."""
     return page(name).partition("\n")[0].partition(": ")[2]
 
 
 def page(name: str) -> str:
-    """A page as it was written."""
+    """Return a page as Markdown."""
     return (_PAGES / f"{name}.md").read_text("utf-8")
 
 
 @click.command()
 @click.argument("topic", type=TOPIC, nargs=-1, metavar="[TOPIC]...")
 def command(topic: tuple[str, ...]) -> None:
-    """Show a page about a command or a topic; without one, list them.
+    """Show a page about a command or a topic. Without TOPIC, list all pages.
 
     For a command of a group: `bridle help sessions fork`.
     """
     paint, width = paint_for(sys.stdout), min(WIDEST, width_of(sys.stdout) - 1)
     if not topic:
-        click.echo(listed(_sorts(), paint, width))
+        click.echo(page_list(_sections(), paint, width))
         return
-    click.echo(rendered(_wanted(topic), paint, width))
+    click.echo(format_page(_find_page(topic), paint, width))
 
 
-def _sorts() -> dict[str, list[tuple[str, str]]]:
-    """The pages in two lists: those of commands in the order of the table, and all others."""
+def _sections() -> dict[str, list[tuple[str, str]]]:
+    """Return names and titles of the pages about commands, and of the others."""
     from bridle.cli.main import COMMANDS
 
     pages = page_names()
@@ -63,11 +64,11 @@ def _sorts() -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _wanted(topic: tuple[str, ...]) -> str:
-    """The page, or the part of it that is about a command of a group."""
+def _find_page(topic: tuple[str, ...]) -> str:
+    """Return the page, or the part of it about a command of a group. Raise `UsageError`."""
     first = topic[0].removeprefix("/").lower().replace("_", "-").replace(" ", "-")
     if first not in page_names():
-        raise click.UsageError(_unknown(topic[0]))
+        raise _unknown_topic(topic[0])
     text = page(first)
     if len(topic) == 1:
         return text
@@ -75,19 +76,19 @@ def _wanted(topic: tuple[str, ...]) -> str:
     head = f"## bridle {name}"
     _, found, rest = text.partition(f"\n{head}\n")
     if not found:
-        raise click.UsageError(
-            f"the page `{first}` says nothing of {plain(' '.join(topic[1:]))!r}\n"
-            f"See `bridle help {first}`."
+        raise UsageError(
+            f"the page `{first}` has no part about {plain(' '.join(topic[1:]))!r}",
+            hint=f"See `bridle help {first}`.",
         )
     return f"{head}\n{rest.partition(chr(10) + '## ')[0]}"
 
 
-def _unknown(topic: str) -> str:
+def _unknown_topic(topic: str) -> UsageError:
     from difflib import get_close_matches
 
     near = get_close_matches(topic, page_names(), 1)
-    advice = f"Did you mean `bridle help {near[0]}`?" if near else "`bridle help` lists them."
-    return f"there is no page about {plain(topic)!r}\n{advice}"
+    advice = f"Did you mean `bridle help {near[0]}`?" if near else "`bridle help` lists all pages."
+    return UsageError(f"there is no page about {plain(topic)!r}", hint=advice)
 
 
 _COMMENT = re.compile(r"^<!--.*?-->\n?", re.M | re.S)
@@ -95,31 +96,31 @@ _CODE = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 _TERM = re.compile(r"- (`[^`]+`(?:, `[^`]+`)*): (.*)", re.S)
 _ITEM = re.compile(r"(\s*)(-|\d+\.) (.*)", re.S)
-_COLUMN = 26  # where the meaning of a term begins
-_LEAST = 24  # columns for it; else it stands below its term
+_COLUMN = 26  # where the meaning of a term starts
+_MIN_WIDTH = 24  # columns for a meaning; with less, it is below its term
 
 
-def rendered(page: str, paint: Paint, width: int) -> str:
-    """The whole page."""
+def format_page(page: str, paint: Paint, width: int) -> str:
+    """Return a whole page as text for a terminal."""
     lines: list[str] = []
     for block in _blocks(_COMMENT.sub("", page)):
-        lines += [*_shown(block, paint, width), ""]
+        lines += [*_format_block(block, paint, width), ""]
     return "\n".join(lines).rstrip("\n")
 
 
-def listed(sorts: dict[str, list[tuple[str, str]]], paint: Paint, width: int) -> str:
-    """The names of all pages, with a word on each."""
+def page_list(sections: dict[str, list[tuple[str, str]]], paint: Paint, width: int) -> str:
+    """Return the names and titles of all pages as text."""
     lines = ["Usage: bridle help TOPIC", ""]
-    for sort, names in sorts.items():
-        lines.append(paint.bold(f"{sort}:"))
+    for section, names in sections.items():
+        lines.append(paint.bold(f"{section}:"))
         for name, about in names:
-            lines += _entry(name, about, paint, width, column=16)
+            lines += _format_entry(name, about, paint, width, column=16)
         lines.append("")
     return "\n".join(lines).rstrip("\n")
 
 
 def _blocks(page: str) -> Iterator[list[str]]:
-    """Fenced code whole; else what lies between empty lines, a heading by itself."""
+    """Yield the blocks of a page: fenced code, headings, and what is between empty lines."""
     block: list[str] = []
     fenced = False
     for line in page.splitlines():
@@ -137,23 +138,23 @@ def _blocks(page: str) -> Iterator[list[str]]:
         yield block
 
 
-def _shown(block: list[str], paint: Paint, width: int) -> Iterator[str]:
+def _format_block(block: list[str], paint: Paint, width: int) -> Iterator[str]:
     first = block[0]
     if first.startswith("```"):
         yield from (f"    {line}" for line in block[1:-1])
     elif first.startswith("#"):
         yield from (paint.bold(line) for line in wrap(first.lstrip("# "), width))
     elif first.startswith("|"):
-        yield from _table(block, paint, width)
+        yield from _format_table(block, paint, width)
     elif _ITEM.match(first):
-        for item in _items(block):
-            yield from _item(item, paint, width)
+        for item in _list_items(block):
+            yield from _format_item(item, paint, width)
     else:
         yield from wrap(" ".join(line.strip() for line in block), width, paint=paint)
 
 
-def _items(block: list[str]) -> Iterator[str]:
-    """The items of a list, each on one line."""
+def _list_items(block: list[str]) -> Iterator[str]:
+    """Yield the items of a list, each on one line."""
     item = ""
     for line in block:
         if _ITEM.match(line) and item:
@@ -163,40 +164,42 @@ def _items(block: list[str]) -> Iterator[str]:
     yield item
 
 
-def _item(item: str, paint: Paint, width: int) -> Iterator[str]:
+def _format_item(item: str, paint: Paint, width: int) -> Iterator[str]:
     if term := _TERM.fullmatch(item):
-        yield from _entry(term[1].replace("`", ""), term[2], paint, width)
+        yield from _format_entry(term[1].replace("`", ""), term[2], paint, width)
     elif found := _ITEM.fullmatch(item):
         indent = f"{found[1]}  {found[2]} "
         yield from wrap(found[3], width, indent, " " * len(indent), paint)
 
 
-def _table(block: list[str], paint: Paint, width: int) -> Iterator[str]:
-    """A term and what it means; a table of more columns has their names before their words."""
-    head, _, *rows = [_row(line) for line in block]
+def _format_table(block: list[str], paint: Paint, width: int) -> Iterator[str]:
+    """Yield a table as terms and meanings; of more than two columns, with the columns' names."""
+    head, _, *rows = [_cells_of(line) for line in block]
     for row in rows:
         term, *rest = row
-        said = [
+        meanings = [
             cell if len(head) == 2 or not name.strip() or at == len(rest) - 1 else f"{name}: {cell}"
             for at, (name, cell) in enumerate(zip(head[1:], rest, strict=False))
             if cell
         ]
-        yield from _entry(_inline(term, Paint()), "; ".join(said), paint, width)
+        yield from _format_entry(_inline(term, Paint()), "; ".join(meanings), paint, width)
 
 
-def _row(line: str) -> list[str]:
+def _cells_of(line: str) -> list[str]:
     inner = line.strip().strip("|").replace("\\|", "\0")
     return [cell.strip().replace("\0", "|") for cell in inner.split("|")]
 
 
-def _entry(term: str, said: str, paint: Paint, width: int, column: int = _COLUMN) -> Iterator[str]:
-    """A term, and beside it what it means; below it where there is no room beside."""
+def _format_entry(
+    term: str, meaning: str, paint: Paint, width: int, column: int = _COLUMN
+) -> Iterator[str]:
+    """Yield a term and its meaning beside it, or below it if there is no room."""
     name = f"  {paint.cyan(term)}"
-    if width - column < _LEAST:
+    if width - column < _MIN_WIDTH:
         yield name
-        yield from wrap(said, width, "      ", "      ", paint)
+        yield from wrap(meaning, width, "      ", "      ", paint)
         return
-    lines = list(wrap(said, width, " " * column, " " * column, paint))
+    lines = list(wrap(meaning, width, " " * column, " " * column, paint))
     if lines and cells(term) + 4 <= column:
         yield name + " " * (column - 2 - cells(term)) + lines[0][column:]
         yield from lines[1:]
@@ -208,9 +211,9 @@ def _entry(term: str, said: str, paint: Paint, width: int, column: int = _COLUMN
 def wrap(
     text: str, width: int, first: str = "", then: str = "", paint: Paint | None = None
 ) -> Iterator[str]:
-    """The text in lines of so many columns, broken between words. Code keeps together if it can."""
+    """Yield lines of so many columns, broken between words. Short code is kept together."""
     line, room, bare = first, width - cells(first), True
-    for word in _words(text, width // 2):
+    for word in _split(text, width // 2):
         shown = word.replace("\0", " ")
         size = cells(_inline(shown, Paint()))
         if not bare and size + 1 > room:
@@ -223,8 +226,8 @@ def wrap(
         yield _inline(line, paint)
 
 
-def _words(text: str, most: int) -> list[str]:
-    """Words; a short piece of code is one."""
+def _split(text: str, most: int) -> list[str]:
+    """Return the words of a text; a short piece of code is one word."""
 
     def together(found: re.Match[str]) -> str:
         return found[0].replace(" ", "\0") if len(found[0]) <= most else found[0].replace("`", "")

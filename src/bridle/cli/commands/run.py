@@ -1,7 +1,7 @@
-"""`bridle run`: one prompt, one turn, one exit code. Standard output holds the answer alone.
+"""`bridle run`: one prompt, one turn, one exit code. Standard output has only the answer.
 
-The options, and the prompt from arguments and standard input. What runs the turn is imported once
-there is one to run.
+Here are the options, and the prompt from arguments and standard input. What runs the turn is
+imported once there is a prompt.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ _EXAMPLE = 'bridle run "fix the failing test"'
 @click.command()
 @click.argument("prompt", nargs=-1)
 @turn_options
-@click.option("--json", "as_json", is_flag=True, help="Print the log's records, one a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print the records of the log, one per line.")
 @click.option(
     "--output-schema",
     metavar="FILE",
     type=click.Path(),
-    help="A JSON Schema that the answer has to fit.",
+    help="JSON Schema that the answer must match.",
 )
 @click.option(
     "--image",
@@ -30,45 +30,44 @@ _EXAMPLE = 'bridle run "fix the failing test"'
     metavar="FILE",
     multiple=True,
     type=click.Path(),
-    help="A picture to send along; may be given again.",
+    help="Image to send with the prompt; can be repeated.",
 )
 @click.option(
     "--on-ask",
     type=click.Choice(("deny", "prompt", "park")),
-    help="When a call needs approval: refuse it, ask here, or stop until somebody has answered "
-    "(`bridle approvals`). Default: prompt at a terminal, else deny.",
+    help="What to do if a call needs approval: deny it, ask here, or park the turn until the "
+    "approval is given (`bridle approvals`). Default: prompt in a terminal, otherwise deny.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="Print the answer and errors, nothing else.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the answer and errors.")
 @click.option(
     "--detach",
     is_flag=True,
-    help="Run it in the background: print the session's id and return (`bridle ps`, `attach`).",
+    help="Run in the background: print the session's ID and return. See `bridle ps`.",
 )
 def command(prompt: tuple[str, ...], **flags: Any) -> int:
-    """Send PROMPT and print the answer. Without PROMPT, or with -, it is read from stdin.
+    """Send PROMPT and print the answer. If PROMPT is omitted or -, it is read from stdin.
 
     Piped or redirected input is appended to PROMPT: cat FILE | bridle run "summarise this".
     A pipe that stays empty for 3 seconds is ignored, unless PROMPT is followed by -.
 
-    With --resume or --continue and no PROMPT, a turn that waits for answers goes on. A session that
-    another process holds is sent the prompt, and what happens there is shown.
+    With --resume or --continue and no PROMPT, a parked turn is continued. If another process has
+    the session open, the prompt is sent to that process, and its turn is shown here.
 
-    Exit codes: 0 done, 1 failed, 2 usage, 3 permission needed, 4 a limit reached, 5 no
-    model or no key for it, 6 the answer cut off, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 usage, 3 approval needed, 4 a limit was reached, 5 no model or
+    no API key for it, 6 the answer was cut off, 130 interrupted.
     """
     text = _read_text(prompt, flags)
     if flags["detach"]:
-        from bridle.cli.detaching import detach
+        from bridle.cli.detached_run import detach
 
         return detach(text, flags)
-    from bridle.cli.prompt_run import PromptRun
-    from bridle.cli.signals import run_async
+    from bridle.cli.prompt_run import run_prompt
 
-    return run_async(PromptRun(text, flags).run())
+    return run_prompt(text, flags)
 
 
 def _read_text(prompt: tuple[str, ...], flags: dict[str, Any]) -> str:
-    """Return the prompt with what is on standard input; empty to resume an earlier session as is.
+    """Return the prompt and what is on standard input; empty to resume a session without a prompt.
 
     With `--on-ask prompt`, standard input has answers and nothing else.
     """

@@ -5,26 +5,27 @@ import click
 from bridle.cli.command_group import LazyGroup
 
 TABLE = {
-    "list": ("list:list_sessions", "The newest sessions."),
-    "show": ("show:show", "What happened in a session, as a story."),
-    "search": ("search:search", "Where something was said, in all sessions or in some."),
-    "export": ("transfer:export", "A session as JSONL or Markdown; or its head, to be kept."),
-    "import": ("transfer:import_", "A session from a file that was exported."),
-    "fork": ("transfer:fork", "A new session that begins as another did, up to a record."),
-    "rewind": ("edit:rewind", "Take the conversation back; files stay as they are."),
-    "verify": ("verify:verify", "Is the log still what was written?"),
-    "replay": ("replay:command", "Run it again offline, and see what comes out differently."),
-    "rename": ("edit:rename", "Give a session a title."),
-    "tag": ("edit:tag", "Add tags to a session, or take them away."),
-    "delete": ("transfer:delete", "Delete sessions for good."),
-    "stop": ("..posting:stop", "Interrupt a session that runs in another process."),
-    "send": ("..posting:send", "Send a prompt to a session, wherever it runs."),
+    "list": ("list:command", "List the newest sessions."),
+    "show": ("show:command", "Show what happened in a session."),
+    "search": ("search:command", "Search the text of all sessions, or of some."),
+    "export": ("transfer:export", "Write a session as JSONL or Markdown, or print its head."),
+    "import": ("transfer:import_", "Add a session from an exported file."),
+    "fork": ("transfer:fork", "Copy a session, or its beginning, into a new session."),
+    "rewind": ("edit:rewind", "Go back to an earlier point of the conversation."),
+    "verify": ("verify:command", "Check that the log of a session is complete and unchanged."),
+    "replay": ("replay:command", "Run a session again offline, and compare the results."),
+    "rename": ("edit:rename", "Change the title of a session."),
+    "tag": ("edit:tag", "Add tags to a session, or remove them."),
+    "delete": ("transfer:delete", "Delete sessions permanently."),
+    "stop": ("send:stop", "Interrupt a session that another process runs."),
+    "send": ("send:send", "Send a prompt to a session, wherever it runs."),
 }
 
 
 @click.group(name="sessions", cls=LazyGroup, table=TABLE, package=__name__)
 def command() -> None:
-    """List, show, search, fork, rewind, check and carry away sessions.
+    """List, show, search, fork, rewind, check and export sessions.
 
-    An ID is a session's id, or a beginning of it (or of its last part) that no other has.
+    For ID, write a session's id, or the beginning of it or of its last part, as long as only one
+    session matches.
     """

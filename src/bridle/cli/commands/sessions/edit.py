@@ -1,146 +1,123 @@
-"""`bridle sessions rewind`, `rename` and `tag`: changes that are records in the session's own log.
+"""`bridle sessions rewind`, `rename` and `tag`: changes that are records in the session's log."""
 
-The log is taken for them, as a turn would take it; a session that another process holds is left.
-"""
-
-from collections.abc import Awaitable, Callable, Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
+from bridle.cli.find import find_session, session_folder
 from bridle.cli.options import SESSION
-from bridle.cli.told import tell, tell_json
+from bridle.cli.output import print_json, print_result
 from bridle.cli.user_input import check_text, user_name
+from bridle.errors import UsageError
+from bridle.events import MessageAdded, PromptReceived, Rewound
+from bridle.protocols.store import Record
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
-    from bridle.protocols.store import Record, SessionSummary
-
-_T = TypeVar("_T")
 
 
 @click.command("rewind")
 @click.argument("session_id", metavar="ID", type=SESSION)
-@click.option("--to", type=click.IntRange(min=0), metavar="SEQ", help="That record; 0: empty.")
-@click.option("--turns", type=click.IntRange(min=1), metavar="N", help="So many turns back.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
+@click.option(
+    "--to",
+    type=click.IntRange(min=0),
+    metavar="SEQ",
+    help="Go back to record SEQ; 0 empties the conversation.",
+)
+@click.option("--turns", type=click.IntRange(min=1), metavar="N", help="Remove the last N turns.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def rewind(session_id: str, to: int | None, turns: int | None, as_json: bool) -> None:
-    """Take the conversation back to what it was at the record SEQ, or N turns ago.
+    """Go back to an earlier point of the conversation: to the record SEQ, or by N turns.
 
-    The log keeps everything: the rewind is one more record. Files and whatever commands did are
-    not changed by it.
+    The log keeps everything: the rewind is one more record. Files, and what commands did, are not
+    changed; to restore files, use `bridle undo`.
     """
-    if (to is None) == (turns is None):
-        raise click.UsageError("say where to: --to SEQ or --turns N")
-    from bridle.cli.find import find_session, session_folder
+    from bridle.cli.session_edit import edit_session
 
+    if (to is None) == (turns is None):
+        raise click.UsageError("use either --to SEQ or --turns N")
     folder = session_folder()
-    found = find_session(folder, session_id)
-    place = back(folder.read(found.id), turns) if turns is not None else to or 0
-    take(found, lambda session: session.rewind(place, by=user_name()))
+    session = find_session(folder, session_id)
+    seq = seq_before_turns(folder.read(session.id), turns) if turns is not None else to or 0
+    edit_session(session, lambda opened: opened.rewind(seq, by=user_name()))
     if as_json:
-        tell_json({"id": found.id, "to": place})
+        print_json({"id": session.id, "to": seq})
         return
-    where = f"to #{place}" if place else "to its beginning"
-    tell(
-        f"{found.id} is taken back {where}; files and what commands did stay as they are",
-        f'bridle run --resume {found.id} "…"   goes on from there',
+    place = f"#{seq}" if seq else "its beginning"
+    print_result(
+        f"rewound {session.id} to {place}; files are unchanged",
+        f'bridle run --resume {session.id} "…"   continues there',
     )
 
 
-def back(records: "Iterable[Record]", turns: int) -> int:
-    """The record just before the last so many turns that are still in the conversation."""
-    from bridle.events import MessageAdded, PromptReceived, Rewound
-
-    prompts: dict[int, int] = {}  # received: its turn, by number of record
-    begins: list[tuple[int, int]] = []  # turn, and the record of its first prompt
+def seq_before_turns(records: Iterable[Record], turns: int) -> int:
+    """Return the record before the last `turns` turns that are still in the conversation."""
+    prompts: dict[int, int] = {}  # number of the prompt's record: its turn
+    starts: list[tuple[int, int]] = []  # turn, and the record of its first prompt
     for record in records:
         match record.event:
             case PromptReceived(turn=turn):
                 prompts[record.seq] = turn
             case MessageAdded(prompt=prompt) if prompt in prompts:
-                if not begins or begins[-1][0] != prompts[prompt]:
-                    begins.append((prompts[prompt], prompt))
+                if not starts or starts[-1][0] != prompts[prompt]:
+                    starts.append((prompts[prompt], prompt))
             case Rewound(to=to):
-                begins = [one for one in begins if one[1] <= to]
-    if turns > len(begins):
-        count = quantity(len(begins), "turn")
-        raise click.UsageError(
-            f"the conversation has {count}, and {turns} were to go\nSay --to 0 to empty it."
+                starts = [start for start in starts if start[1] <= to]
+    if turns > len(starts):
+        raise UsageError(
+            f"cannot rewind {quantity(turns, 'turn')}: the conversation has {len(starts)}",
+            hint="To empty it, rewind to record 0: --to 0.",
         )
-    return begins[-turns][1] - 1
+    return starts[-turns][1] - 1
 
 
 @click.command("rename")
 @click.argument("session_id", metavar="ID", type=SESSION)
 @click.argument("title", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def rename(session_id: str, title: tuple[str, ...], as_json: bool) -> None:
-    """Give a session a TITLE."""
-    from bridle.cli.find import find_session, session_folder
+    """Change the title of a session to TITLE."""
+    from bridle.cli.session_edit import edit_session
 
-    words = check_text(" ".join(title), "the title")
-    if not words.strip():
+    text = check_text(" ".join(title), "the title")
+    if not text.strip():
         raise click.UsageError("the title is empty")
-    found = find_session(session_folder(), session_id)
-    take(found, lambda session: session.rename(words))
+    session = find_session(session_folder(), session_id)
+    edit_session(session, lambda opened: opened.rename(text))
     if as_json:
-        tell_json({"id": found.id, "title": words})
+        print_json({"id": session.id, "title": text})
     else:
-        tell(f"renamed {found.id}")
+        print_result(f"renamed {session.id}")
 
 
 @click.command("tag")
 @click.argument("session_id", metavar="ID", type=SESSION)
 @click.argument("tags", metavar="TAG...", nargs=-1, required=True)
-@click.option("--remove", is_flag=True, help="Take them away instead.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
+@click.option("--remove", is_flag=True, help="Remove the tags instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def tag(session_id: str, tags: tuple[str, ...], remove: bool, as_json: bool) -> None:
-    """Add tags to a session; `bridle sessions list --tag TAG` finds it again."""
-    from bridle.cli.find import find_session, session_folder
+    """Add tags to a session; `bridle sessions list --tag TAG` lists the sessions with a tag."""
+    from bridle.cli.session_edit import edit_session
 
-    named = [check_text(one, "the tag").removeprefix("#").strip() for one in tags]
+    named = [check_text(name, "the tag").removeprefix("#").strip() for name in tags]
     if not all(named):
         raise click.UsageError("a tag is empty")
-    found = find_session(session_folder(), session_id)
+    session = find_session(session_folder(), session_id)
 
-    async def change(session: "Session") -> tuple[str, ...]:
-        has = session.history.tags
-        kept = tuple(one for one in has if one not in named)
-        new = kept if remove else (*has, *(one for one in dict.fromkeys(named) if one not in has))
-        if new != has:
-            await session.tag(new)
+    async def change(opened: "Session") -> tuple[str, ...]:
+        old = opened.history.tags
+        new = tuple(name for name in old if name not in named)
+        if not remove:
+            new = (*old, *(name for name in dict.fromkeys(named) if name not in old))
+        if new != old:
+            await opened.tag(new)
         return new
 
-    has = take(found, change)
+    current = edit_session(session, change)
     if as_json:
-        tell_json({"id": found.id, "tags": list(has)})
+        print_json({"id": session.id, "tags": list(current)})
     else:
-        tell(f"{found.id} has the tags {', '.join(has)}" if has else f"{found.id} has no tags")
-
-
-def take(found: "SessionSummary", change: "Callable[[Session], Awaitable[_T]]") -> _T:
-    """Take the session up, change it, let it go. No model is asked, and none has to be there."""
-    import asyncio
-
-    there = found.workspace if found.workspace and Path(found.workspace).is_dir() else None
-    return asyncio.run(_take(found, there, change))
-
-
-async def _take(
-    found: "SessionSummary", there: str | None, change: "Callable[[Session], Awaitable[_T]]"
-) -> _T:
-    from bridle.cli.deaf import deaf
-    from bridle.cli.find import session_folder
-    from bridle.protocols.provider import ProviderInfo
-    from bridle.providers.scripted import Scripted
-    from bridle.runtime import build_engine
-    from bridle.stores.jsonl import JsonlStore
-
-    name, _, model = found.model.partition("/")
-    silent = Scripted([], info=ProviderInfo(name or "none", model))  # the log goes on naming it
-    store = deaf(JsonlStore(session_folder().folder))
-    async with build_engine(silent, tools=[], workspace=there, store=store, face="cli") as engine:
-        return await change(await engine.session(found.id))
+        text = f"has the tags {', '.join(current)}" if current else "has no tags"
+        print_result(f"{session.id} {text}")

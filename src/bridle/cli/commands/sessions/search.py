@@ -1,113 +1,106 @@
-"""`bridle sessions search`: where something was said, with its surroundings, session by session."""
+"""`bridle sessions search`: where a text occurs, with its surroundings, session by session."""
 
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from bridle.cli.find import find_session, session_folder
 from bridle.cli.options import SESSION
+from bridle.cli.output import print_json, progress
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
-
-if TYPE_CHECKING:
-    from bridle.stores.reader import SessionFolder
-    from bridle.stores.search import Hit
+from bridle.cli.user_input import check_text
+from bridle.stores.search import Hit, search
 
 
 @click.command("search")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--regex", is_flag=True, help="WORDS is a regular expression.")
-@click.option("--case", is_flag=True, help="Tell capital letters from small ones.")
+@click.option("--case", is_flag=True, help="Distinguish capital and small letters.")
 @click.option(
-    "--session", "within", metavar="ID", type=SESSION, multiple=True, help="Only there; repeatable."
+    "--session",
+    "within",
+    metavar="ID",
+    type=SESSION,
+    multiple=True,
+    help="Search only this session; can be repeated.",
 )
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N")
-@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
-def search(
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Show at most N matches.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def command(
     words: tuple[str, ...],
     regex: bool,
     case: bool,
     within: tuple[str, ...],
     limit: int,
-    **more: Any,
+    as_json: bool,
 ) -> int:
-    """Find WORDS in what was said, asked for and answered, the newest session first.
+    """Find WORDS in prompts, replies, tool calls and their results, newest session first.
 
-    Exit codes: 0 found, 1 found nowhere, 2 usage.
+    Exit codes: 0 found, 1 not found, 2 usage.
     """
-    from bridle.cli.find import find_session, session_folder
-    from bridle.cli.user_input import check_text
-    from bridle.stores.search import search as look
-
-    text = check_text(" ".join(words), "the words")
+    text = check_text(" ".join(words), "the search text")
     folder = session_folder()
-    ids = [find_session(folder, one).id for one in within] or None
-    from bridle.cli.progress import progress
-
-    with progress("searching") as shown:
+    ids = [find_session(folder, name).id for name in within] or None
+    with progress("searching") as advance:
         hits = list(
-            look(
+            search(
                 folder,
                 text,
                 regex=regex,
                 ignore_case=not case,
                 sessions=ids,
                 limit=limit,
-                progress=shown,
+                progress=advance,
             )
         )
-    titles = {one.id: one.title for one in folder.sessions()}
-    if more["as_json"]:
-        from bridle.cli.told import tell_json
-
-        tell_json([_named(hit, titles) for hit in hits])
+    titles = {session.id: session.title for session in folder.sessions()}
+    if as_json:
+        print_json([_to_json(hit, titles) for hit in hits])
     else:
         _print(hits, titles, limit)
     return 0 if hits else 1
 
 
-def _print(hits: "list[Hit]", titles: dict[str, str], limit: int) -> None:
+def _print(hits: list[Hit], titles: dict[str, str], limit: int) -> None:
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
     for line in hit_lines(hits, titles, paint, width):
         click.echo(line)
     if not hits:
         click.echo("nothing was found")
     elif len(hits) == limit:
-        click.echo(paint.dim(f"the first {limit:,}; more with --limit {limit * 10}"))
-
-
-def found_lines(folder: "SessionFolder", text: str, paint: Paint, width: int) -> Iterator[str]:
-    """The first twenty places where a text was said, for a face that is live."""
-    from bridle.stores.search import search as look
-
-    hits = list(look(folder, text, limit=20))
-    yield from hit_lines(hits, {one.id: one.title for one in folder.sessions()}, paint, width)
+        click.echo(paint.dim(f"the first {limit:,} matches; for more: --limit {limit * 10}"))
 
 
 def hit_lines(
-    hits: "Iterable[Hit]", titles: dict[str, str], paint: Paint, width: int
+    hits: Iterable[Hit], titles: dict[str, str], paint: Paint, width: int
 ) -> Iterator[str]:
-    """The hits, grouped by session."""
+    """Yield the matches as lines, grouped by session."""
     for number, (session_id, group) in enumerate(groupby(hits, lambda hit: hit.session_id)):
         if number:
             yield ""
         name = plain(session_id)
-        title = cut(
-            plain(titles.get(session_id, "")) or "(no prompt)", max(10, width - len(name) - 2)
-        )
+        title = plain(titles.get(session_id, "")) or "(no prompt)"
+        title = cut(title, max(10, width - len(name) - 2))
         yield f"{paint.bold(title)}  {paint.cyan(name)}"
         for hit in group:
             yield _hit_line(hit, paint, width)
 
 
-def _hit_line(hit: "Hit", paint: Paint, width: int) -> str:
+def _hit_line(hit: Hit, paint: Paint, width: int) -> str:
     mark = f"#{hit.seq} {plain(hit.kind)}"
-    before, match, after = (
-        plain_part(hit.text[: hit.start]),
-        plain_part(hit.text[hit.start : hit.end]),
-        plain_part(hit.text[hit.end :]),
-    )
+    before = _plain_part(hit.text[: hit.start])
+    match = _plain_part(hit.text[hit.start : hit.end])
+    after = _plain_part(hit.text[hit.end :])
     room = max(20, width - len(mark) - 4)
     match = cut(match, room)
     left = min(len(before), max(0, room - len(match)) // 3)
@@ -116,15 +109,15 @@ def _hit_line(hit: "Hit", paint: Paint, width: int) -> str:
     return f"  {paint.dim(mark)}  {before}{paint.bold(paint.yellow(match))}{after}"
 
 
-def plain_part(text: str) -> str:
-    """A piece of a line, harmless; the space at its ends is kept."""
+def _plain_part(text: str) -> str:
+    """Return a piece of a line, harmless; spaces at its ends are kept."""
     inner = plain(text)
     head = " " if text[:1].isspace() and inner else ""
     tail = " " if text[-1:].isspace() else ""
     return f"{head}{inner}{tail}"
 
 
-def _named(hit: "Hit", titles: dict[str, str]) -> dict[str, Any]:
+def _to_json(hit: Hit, titles: dict[str, str]) -> dict[str, Any]:
     return {
         "sessionId": hit.session_id,
         "title": titles.get(hit.session_id, ""),
