@@ -32,7 +32,7 @@ def losing(database, *, before):
 
 
 def titles(database):
-    with database.owned("ana", reads=True) as session:
+    with database.session_for("ana", reads=True) as session:
         return [one.title for one in session.exec(select(Task))]
 
 

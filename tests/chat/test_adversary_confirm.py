@@ -10,7 +10,7 @@ from rig import run
 
 
 def titles(database, user="ana"):
-    with database.owned(user, reads=True) as session:
+    with database.session_for(user, reads=True) as session:
         return [one.title for one in session.exec(select(Task).order_by(Task.id))]
 
 
@@ -133,7 +133,7 @@ def test_T5_a_turn_tried_again_never_answers_the_question_that_it_put_itself(dat
 @on_sqlite
 def test_T5_beyond_what_a_look_shows_a_question_can_still_be_answered(database):
     """Somebody with more tasks than one look at the list holds."""
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         session.add_all([Task(title=f"t{n}") for n in range(505)])
 
     async def told():

@@ -16,7 +16,7 @@ def hers(database):
     """The number of a task of Ana's; Ben has one too."""
     made = {}
     for user in ("ana", "ben"):
-        with database.owned(user) as session, session.begin():
+        with database.session_for(user) as session, session.begin():
             session.add(task := Task(title=f"of {user}"))
             session.flush()
             made[user] = task.id
@@ -54,14 +54,14 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_T3_a_way_around_the_scope_is_refused(database, hers, way):
-    with database.owned("ben") as session, pytest.raises(ForeignRow):
+    with database.session_for("ben") as session, pytest.raises(ForeignRow):
         WAYS[way](session, hers)
-    with database.owned("ana", reads=True) as session:
+    with database.session_for("ana", reads=True) as session:
         assert [one.title for one in session.exec(select(Task))] == ["of ana"]
 
 
 def test_T3_what_people_need_is_not_refused(database, hers):
-    with database.owned("ben") as session, session.begin():
+    with database.session_for("ben") as session, session.begin():
         session.execute(update(Task).where(Task.title == "of ben"), {"notes": "mine"})
         assert session.exec(select(func.lower(Task.title), Task.notes)).all() == [
             ("of ben", "mine")
@@ -69,5 +69,5 @@ def test_T3_what_people_need_is_not_refused(database, hers):
         assert session.exec(select(Task.title).where(Task.title.op("LIKE")("of%"))).all() == [
             "of ben"
         ]
-    with database.owned("ana", reads=True) as session:
+    with database.session_for("ana", reads=True) as session:
         assert [one.notes for one in session.exec(select(Task))] == [""]

@@ -26,7 +26,7 @@ LIES = [
 
 
 def rows(database):
-    with database.owned("ana", reads=True) as session:
+    with database.session_for("ana", reads=True) as session:
         return [(one.title, one.completed) for one in session.exec(select(Task))]
 
 
@@ -94,12 +94,12 @@ def test_T5_all_of_them_one_by_one_is_a_big_action_too(database, message, tool, 
             verb = "complete" if tool == "complete_task" else "change"
             asked = f"That's a big action. Confirm with 'yes {verb} 3 tasks'."
             assert await chat.say(message) == asked
-            with database.owned("ana", reads=True) as session:
+            with database.session_for("ana", reads=True) as session:
                 assert {(one.completed, one.due_at) for one in session.exec(select(Task))} == {
                     (False, None)
                 }
             assert (await chat.run(f"yes {verb} 3 tasks")).success
-            with database.owned("ana", reads=True) as session:
+            with database.session_for("ana", reads=True) as session:
                 found = {(one.completed, one.due_at is None) for one in session.exec(select(Task))}
                 assert found == {(verb == "complete", verb == "complete")}
 

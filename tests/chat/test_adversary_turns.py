@@ -93,7 +93,7 @@ def test_T6_a_model_that_changes_its_mind_after_a_crash_repeats_nothing(database
         reply = await second.service.reply("ana", "milk please", key="k")
         await second.close()
         assert reply.response == "Got it! Added 'Buy milk' to your list. Anything else?"
-        with database.owned("ana", reads=True) as session:
+        with database.session_for("ana", reads=True) as session:
             assert [one.title for one in session.exec(select(Task))] == ["Buy milk"]
 
     run(story())
@@ -106,12 +106,12 @@ def test_a_turn_that_another_worker_ends_between_two_looks_is_found_ended(databa
         service = ChatService(database, SmallRunner(database), FREE)
         place = await service._arrive(_asked("hello"))
         desk = WorkerContext("somebody", FREE, 0.0)
-        with database.owned("ana", reads=True) as session, session.begin():
+        with database.session_for("ana", reads=True) as session, session.begin():
             stale = session.get(Turn, place.turn_id)
             assert stale.state == "running"
             await service._worker.run_turn(place.work)
             found = poll(session, place, desk) if database.is_postgres else None
-        with database.owned("ana", reads=True) as session, session.begin():
+        with database.session_for("ana", reads=True) as session, session.begin():
             found = found or poll(session, place, desk)
         assert found.response == "hello! I know 0 messages."
 

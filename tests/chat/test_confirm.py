@@ -20,12 +20,12 @@ NOTHING = "There's nothing waiting for your confirmation. What would you like to
 
 
 def titles(database, user="ana"):
-    with database.owned(user, reads=True) as session:
+    with database.session_for(user, reads=True) as session:
         return [one.title for one in session.exec(select(Task).order_by(Task.id)).all()]
 
 
 def waiting(database, user="ana"):
-    with database.owned(user, reads=True) as session:
+    with database.session_for(user, reads=True) as session:
         return session.exec(select(PendingConfirmation)).all()
 
 
@@ -183,7 +183,7 @@ def test_T5_a_question_expires(database):
         async with chatting(database) as chat:
             await chat.say("add Buy milk")
             await chat.say("delete milk")
-            with database.owned("ana") as session, session.begin():
+            with database.session_for("ana") as session, session.begin():
                 row = session.exec(select(PendingConfirmation)).one()
                 row.expires_at = datetime.now(UTC) - timedelta(seconds=1)
                 session.add(row)

@@ -22,9 +22,9 @@ from rig import run
 
 def test_a_row_comes_back_as_it_was(database):
     """T6: a synchronous session, on both databases."""
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         session.add(Task(title="Buy milk", tags=["home"]))
-    with database.owned("ana", reads=True) as session:
+    with database.session_for("ana", reads=True) as session:
         found = session.exec(select(Task)).one()
     assert (found.title, found.tags, found.user_id) == ("Buy milk", ["home"], "ana")
     assert found.created_at.utcoffset().total_seconds() == 0
@@ -50,9 +50,9 @@ def test_an_older_database_is_brought_up_to_date_and_keeps_its_rows(empty_urls):
                 database.check()
         database.migrate()
         database.check()
-        with database.owned("ana") as session:
+        with database.session_for("ana") as session:
             assert [one.title for one in session.exec(select(Task))] == ["old"]
-        with database.owned("ben") as session:
+        with database.session_for("ben") as session:
             assert session.exec(select(Task)).all() == []
         with database._unguarded() as engine:
             assert differences(engine) == []
@@ -101,7 +101,7 @@ def test_a_new_file_in_which_another_writes_is_waited_for(tmp_path):
 def test_work_that_waits_for_work_that_waits_for_it_is_done_anew(postgres_url):
     """PostgreSQL gives up one of the two; nobody hears of it, and both are done once."""
     database, tries = Database(postgres_url), []
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         session.add_all([Task(title="", tags=["a"]), Task(title="", tags=["b"])])
     met = threading.Barrier(2)
 
@@ -121,7 +121,7 @@ def test_work_that_waits_for_work_that_waits_for_it_is_done_anew(postgres_url):
 
     run(story())
     assert 3 <= len(tries) <= 8  # the one that was given up may meet the other one again
-    with database.owned("ana", reads=True) as session:
+    with database.session_for("ana", reads=True) as session:
         assert {"".join(sorted(one.title)) for one in session.exec(select(Task))} == {"xy"}
     database.close()
 
@@ -156,7 +156,7 @@ def test_a_password_is_not_shown():
 
 
 def test_a_moment_without_a_zone_is_refused(database):
-    with database.owned("ana") as session, pytest.raises(StatementError):
+    with database.session_for("ana") as session, pytest.raises(StatementError):
         session.add(Task(title="x", due_at=datetime(2026, 1, 1)))  # noqa: DTZ001
         session.commit()
 

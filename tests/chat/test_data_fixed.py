@@ -26,29 +26,29 @@ ROW = {"key": "k", "turn_id": "", "tool": "t", "arguments": "", "result": {}}
 @pytest.fixture
 def hers(database):
     """A task of Ana's."""
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         session.add(Task(title="of ana"))
     return "of ana"
 
 
 def test_rows_of_somebody_else_are_neither_read_nor_changed(database, hers):
-    with database.owned("ben") as session, session.begin():
+    with database.session_for("ben") as session, session.begin():
         for names in ({}, {"whose": "ana"}, {"user_id": "ana"}):
             assert READ.execute(session, {"called": hers, **names}).all() == []
         assert (
             RENAME.execute(session, {"called": hers, "better": "x", "whose": "ana"}).rowcount == 0
         )
-    with database.owned("ana") as session:
+    with database.session_for("ana") as session:
         assert READ.execute(session, {"called": hers}).scalars().all() == [hers]
 
 
 def test_a_row_is_its_sessions_owners_even_if_it_is_said_to_be_anothers(database):
-    with database.owned("ben") as session, session.begin():
+    with database.session_for("ben") as session, session.begin():
         ADD.execute(session, {**ROW, "user_id": "ana", "created_at": utc_now()})
-    with database.owned("ana") as session:
+    with database.session_for("ana") as session:
         assert session.exec(select(Operation)).all() == []
         assert find_operation(session, "k") is None
-    with database.owned("ben") as session:
+    with database.session_for("ben") as session:
         assert find_operation(session, "k") == RecordedOperation("t", "", {})
 
 

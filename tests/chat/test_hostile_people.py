@@ -94,7 +94,7 @@ def test_T3_T6_nobody_gets_a_byte_of_anybody_else_and_nothing_is_lost(database_u
     database = Database(database_url)
     refused = 0
     for person in found:
-        with database.owned(person.user, reads=True) as session:
+        with database.session_for(person.user, reads=True) as session:
             titles = [one.title for one in session.exec(select(Task))]
             refused += len([one for one in session.exec(select(Operation)) if "refused" in one.key])
         assert len(titles) == len(person.tasks)

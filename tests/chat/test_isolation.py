@@ -37,7 +37,7 @@ def hers(database):
     """The number of a task of Ana's; Ben has one too."""
     made = {}
     for user in ("ana", "ben"):
-        with database.owned(user) as session, session.begin():
+        with database.session_for(user) as session, session.begin():
             task = Task(title=f"of {user}")
             session.add(task)
             session.flush()
@@ -46,13 +46,13 @@ def hers(database):
 
 
 def titles(database, user):
-    with database.owned(user, reads=True) as session:
+    with database.session_for(user, reads=True) as session:
         return [one.title for one in session.exec(select(Task))]
 
 
 def test_another_users_rows_are_not_there_to_be_read(database, hers):
     twin = aliased(Task)
-    with database.owned("ben") as session:
+    with database.session_for("ben") as session:
         assert session.get(Task, hers) is None
         assert session.exec(select(Task).where(Task.id == hers)).all() == []
         assert session.exec(select(Task.title)).all() == ["of ben"]
@@ -74,7 +74,7 @@ def test_another_users_rows_are_not_there_to_be_read(database, hers):
 
 
 def test_another_users_rows_are_not_there_to_be_changed(database, hers):
-    with database.owned("ben") as session, session.begin():
+    with database.session_for("ben") as session, session.begin():
         changed = session.exec(update(Task).where(col(Task.id) == hers).values(title="mine now"))
         gone = session.exec(delete(Task).where(col(Task.id) == hers))
         assert (changed.rowcount, gone.rowcount) == (0, 0)
@@ -82,38 +82,38 @@ def test_another_users_rows_are_not_there_to_be_changed(database, hers):
 
 
 def test_no_row_can_be_written_for_another_user(database, hers):
-    with database.owned("ben") as session, pytest.raises(ForeignRow):
+    with database.session_for("ben") as session, pytest.raises(ForeignRow):
         session.add(Task(title="planted", user_id="ana"))
-    with database.owned("ben") as session, pytest.raises(ForeignRow):
+    with database.session_for("ben") as session, pytest.raises(ForeignRow):
         task = Task(title="planted")
         session.add(task)
         task.user_id = "ana"
         session.commit()
-    with database.owned("ben") as session, pytest.raises(ForeignRow):
+    with database.session_for("ben") as session, pytest.raises(ForeignRow):
         session.merge(Task(id=hers, title="planted", user_id="ana"))
         session.commit()
-    with database.owned("ben") as session, pytest.raises(ForeignRow):
+    with database.session_for("ben") as session, pytest.raises(ForeignRow):
         session.execute(insert(Task).values(user_id="ana", title="planted"))
-    with database.owned("ben") as session, pytest.raises(ForeignRow):
+    with database.session_for("ben") as session, pytest.raises(ForeignRow):
         session.bulk_save_objects([Task(title="planted", user_id="ana")])
     assert titles(database, "ana") == ["of ana"]
 
 
 def test_no_row_can_be_given_away(database, hers):
-    with database.owned("ben") as session, pytest.raises(ForeignRow):
+    with database.session_for("ben") as session, pytest.raises(ForeignRow):
         session.exec(select(Task)).one().user_id = "ana"
         session.commit()
-    with database.owned("ben") as session, pytest.raises(DBAPIError):
+    with database.session_for("ben") as session, pytest.raises(DBAPIError):
         session.exec(update(Task).values(user_id="ana"))
     assert (titles(database, "ana"), titles(database, "ben")) == (["of ana"], ["of ben"])
 
 
 def test_a_row_of_somebody_else_cannot_be_brought_along(database, hers):
-    with database.owned("ana") as session:
+    with database.session_for("ana") as session:
         stolen = session.get(Task, hers)
-    with database.owned("ben") as session, pytest.raises(ForeignRow):
+    with database.session_for("ben") as session, pytest.raises(ForeignRow):
         session.add(stolen)
-    with database.owned("ben") as session, pytest.raises(ForeignRow):
+    with database.session_for("ben") as session, pytest.raises(ForeignRow):
         session.delete(stolen)
 
 
@@ -127,11 +127,11 @@ def test_a_session_that_forgot_its_user_sees_and_writes_nothing(database, hers):
 
 
 def test_a_session_never_changes_hands(database):
-    with database.owned("ana") as session, pytest.raises(ForeignRow):
+    with database.session_for("ana") as session, pytest.raises(ForeignRow):
         session.own("ben")
     for nobody in ("", "\0", "x" * 201):
         with pytest.raises(ForeignRow):
-            database.owned(nobody)
+            database.session_for(nobody)
 
 
 def test_words_of_sql_are_refused_in_a_session_since_nothing_scopes_them(database, hers):
@@ -150,15 +150,15 @@ def test_words_of_sql_are_refused_in_a_session_since_nothing_scopes_them(databas
         update(Task).values(title=select(table.c.title).limit(1).scalar_subquery()),
         delete(Task).where(Task.id.in_(select(table.c.id))),
     ):
-        with database.owned("ben") as session, pytest.raises(ForeignRow):
+        with database.session_for("ben") as session, pytest.raises(ForeignRow):
             session.execute(asked)
 
 
 def test_no_message_stands_in_a_conversation_of_somebody_else(database):
     """The foreign key runs over the user too."""
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         session.add(Conversation(id="c1"))
-    with database.owned("ben") as session, pytest.raises(DBAPIError):
+    with database.session_for("ben") as session, pytest.raises(DBAPIError):
         session.add(StoredMessage(conversation_id="c1", position=0, role="user", content="x"))
         session.commit()
 
@@ -166,7 +166,7 @@ def test_no_message_stands_in_a_conversation_of_somebody_else(database):
 def test_a_connection_of_postgres_that_forgot_its_user_sees_nothing(postgres_url):
     """Row-level security: past every session of ours, in plain SQL."""
     database = Database(postgres_url)
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         session.add(Task(title="of ana"))
     with database.engine.begin() as connection:
         ask = text("SELECT title FROM chat_task WHERE user_id = 'ana'")
@@ -205,7 +205,7 @@ def test_a_login_that_owns_the_tables_is_under_guard_too(postgres_server, postgr
         database = Database(plain)
         database.migrate()
         database.check()
-        with database.owned("ana") as session, session.begin():
+        with database.session_for("ana") as session, session.begin():
             session.add(Task(title="of ana"))
         with database.engine.begin() as connection:
             assert connection.execute(text("SELECT title FROM chat_task")).all() == []
@@ -227,15 +227,15 @@ def test_check_says_when_the_guard_of_a_table_is_off(postgres_url):
 def test_tables_of_an_application_are_under_the_same_guard(database):
     database.install(Expense)
     database.install(Expense)  # said again, nothing changes
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         session.add(Expense(what="train"))
-    with database.owned("ben") as session:
+    with database.session_for("ben") as session:
         assert session.exec(select(Expense)).all() == []
         with pytest.raises(DBAPIError):
             session.add(Expense(what="bus"))
             session.flush()
             session.exec(update(Expense).values(user_id="ana"))
-    with database.owned("ana") as session:
+    with database.session_for("ana") as session:
         assert [one.what for one in session.exec(select(Expense))] == ["train"]
 
 
@@ -248,7 +248,7 @@ def test_whoever_acts_and_whatever_their_names_are_only_own_rows_change(database
         connection.execute(text("DELETE FROM chat_task"))
     for number, (user, act) in enumerate(acts):
         mine = model.setdefault(user, [])
-        with database.owned(user) as session, session.begin():
+        with database.session_for(user) as session, session.begin():
             if act == "add":
                 session.add(Task(title=f"t{number}"))
                 mine.append(f"t{number}")

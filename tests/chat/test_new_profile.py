@@ -97,7 +97,7 @@ def test_T3_a_model_cannot_reach_the_rows_of_another_user(app, database):
                 await talk.say("bob", "drop number one"),
                 await talk.say("ana", "mine?"),
             ]
-            with chat.database.owned("bob", reads=True) as session:
+            with chat.database.session_for("bob", reads=True) as session:
                 kept = session.exec(select(Operation)).all()
         assert said == [
             "Noted: 87.50 for 'lunch'.",

@@ -21,7 +21,7 @@ LIMITS = ServiceLimits(messages_a_minute=0)
 
 
 def transcript(database, user="ana"):
-    with database.owned(user, reads=True) as session:
+    with database.session_for(user, reads=True) as session:
         asked = select(StoredMessage).order_by(col(StoredMessage.position))
         return [(one.role, one.content) for one in session.exec(asked)]
 
@@ -89,7 +89,7 @@ def test_messages_that_cost_money_do_not_block_one_another(database):
             await service.close()
 
     run(story())
-    with database.owned("ana", reads=True) as session:
+    with database.session_for("ana", reads=True) as session:
         spent = session.exec(select(Spending)).all()
     assert sum(one.messages for one in spent) == 39
     assert round(sum(one.dollars for one in spent), 6) == 0.39
@@ -115,7 +115,7 @@ def turns(database):
 
     def step(what, *rest, worker="w1", now=1000.0):
         desk = WorkerContext(worker, LIMITS, now)
-        with database.owned("ana") as session, session.begin():
+        with database.session_for("ana") as session, session.begin():
             return what(session, *rest, desk)
 
     first = step(enqueue, IncomingMessage("ana", "one"))
@@ -138,17 +138,17 @@ def test_a_lease_that_ran_out_is_taken_and_the_late_worker_changes_nothing(datab
     step, first, second = turns
     head = step(poll, second, worker="w2", now=1000.0 + LIMITS.lease + 1)
     assert head.free
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         desk = WorkerContext("w2", LIMITS, 2000.0)
         taken = claim(head, session, desk)
         assert taken.turn_id == first.turn_id and taken.fence > first.work.fence
         assert claim(head, session, desk) is None  # once
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         desk = WorkerContext("w1", LIMITS, 2000.0)
         assert not renew(session, first.work, desk)
         assert finish(session, first.work, AgentResult(True, "late"), desk) is None
         release(session, first.work)
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         desk = WorkerContext("w2", LIMITS, 2001.0)
         assert finish(session, taken, AgentResult(True, "in time"), desk).response == "in time"
     assert [content for _, content in transcript(database)] == ["one", "in time", "two"]
@@ -160,11 +160,11 @@ def test_a_worker_that_comes_back_after_its_turn_ended_applies_nothing(database,
     apply = ApplyOnce(toolbox, database.session_factory)
     in_time, late = (Binding("ana", operation=f"{first.turn_id}:{number}") for number in (0, 1))
     done = apply("note", {"title": "a"}, in_time)
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         finish(session, first.work, AgentResult(True, "ok"), WorkerContext("w1", LIMITS, 1000.0))
     assert apply("note", {"title": "a"}, in_time) == done
     assert apply("note", {"title": "b"}, late)["error"]["code"] == "processing_error"
-    with database.owned("ana") as session:
+    with database.session_for("ana") as session:
         assert [one.title for one in session.exec(select(Task))] == ["a"]
 
 
@@ -179,13 +179,13 @@ def test_a_lease_that_is_renewed_between_a_look_and_a_claim_is_not_taken(databas
     late = 1000.0 + LIMITS.lease + 1
     head = step(poll, second, worker="w2", now=late)
     assert head.free and step(renew, first.work, now=late)
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         assert claim(head, session, WorkerContext("w2", LIMITS, late)) is None
 
 
 def test_a_turn_that_was_released_can_be_taken_at_once(database, turns):
     step, first, _second = turns
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         release(session, first.work)
     head = step(poll, first, worker="w3")
     assert head.free and not head.running
@@ -198,7 +198,7 @@ def test_a_message_over_which_workers_die_is_given_up_in_the_end(database):
         service = ChatService(database, SmallRunner(database), ServiceLimits(attempts=2))
         first = await service.reply("ana", "one")
         asked = IncomingMessage("ana", "poison", first.conversation_id)
-        with database.owned("ana") as session, session.begin():
+        with database.session_for("ana") as session, session.begin():
             enqueue(session, asked, WorkerContext("dead", LIMITS, 0.0))
             turn = session.exec(select(Turn).where(Turn.state == "running")).one()
             turn.attempts = 2

@@ -17,7 +17,7 @@ from rig import run
 
 
 def titles(database, user="ana"):
-    with database.owned(user, reads=True) as session:
+    with database.session_for(user, reads=True) as session:
         return [one.title for one in session.exec(select(Task).order_by(Task.id)).all()]
 
 

@@ -56,7 +56,7 @@ def model(rolled, ids):
 
 
 def rows(database, user):
-    with database.owned(user, reads=True) as session:
+    with database.session_for(user, reads=True) as session:
         return [(one.title, one.completed) for one in session.exec(select(Task)).all()]
 
 

@@ -57,7 +57,7 @@ def test_T2_a_plain_session_factory_is_enough_for_two_users(database):
             await mcp_server.close()
 
     run(work())
-    with database.owned("ana", reads=True) as session:
+    with database.session_for("ana", reads=True) as session:
         assert [one.title for one in session.exec(select(Task))] == ["water plants"]
     engine.dispose()
 

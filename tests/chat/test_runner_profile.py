@@ -7,7 +7,7 @@ from bridle.chat import AgentContext, AgentRunner, Database, Profile
 from bridle.chat.i18n import standard_replies
 from bridle.chat.profile import Confirm
 from bridle.chat.tools.identity import Binding
-from bridle.chat.tools.source import ToolInfo, failed, succeeded
+from bridle.chat.tools.source import ToolInfo, failure, success
 from rig import run
 
 NUMBER = {"type": "object", "properties": {"expense_id": {"type": "integer"}}}
@@ -28,9 +28,9 @@ class Expenses:
     async def call(self, name, arguments, binding):
         assert isinstance(binding, Binding)
         if name == "list_expenses":
-            return succeeded({"expenses": list(self.rows.values())})
+            return success({"expenses": list(self.rows.values())})
         row = self.rows.pop(arguments["expense_id"], None)
-        return succeeded(row) if row else failed("not_found", "There is no such expense.")
+        return success(row) if row else failure("not_found", "There is no such expense.")
 
     async def close(self):
         pass

@@ -33,7 +33,7 @@ def service(database, runner):
 
 
 def rows(database, user, kind):
-    with database.owned(user, reads=True) as session:
+    with database.session_for(user, reads=True) as session:
         return session.exec(select(kind)).all()
 
 

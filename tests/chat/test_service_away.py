@@ -40,7 +40,7 @@ class Outage:
 
 
 def rows(database, kind):
-    with database.owned("ana", reads=True) as session:
+    with database.session_for("ana", reads=True) as session:
         return session.exec(select(kind)).all()
 
 

@@ -90,7 +90,7 @@ def test_a_deleted_conversation_is_gone_with_everything_in_it_but_what_it_did(da
         reply = await service.reply("ana", "note milk")
         there = reply.conversation_id
         kept = await service.reply("ana", "other")
-        with database.owned("ana") as session, session.begin():
+        with database.session_for("ana") as session, session.begin():
             later = utc_now() + timedelta(minutes=5)
             session.add(
                 PendingConfirmation(
@@ -105,7 +105,7 @@ def test_a_deleted_conversation_is_gone_with_everything_in_it_but_what_it_did(da
         ):
             with pytest.raises(UnknownConversation):
                 await attempt
-        with database.owned("ana", reads=True) as session:
+        with database.session_for("ana", reads=True) as session:
             for kind in (Turn, StoredMessage):
                 places = {one.conversation_id for one in session.exec(select(kind))}
                 assert places == {kept.conversation_id}

@@ -12,7 +12,7 @@ from rig import run
 
 
 def count(database, user, kind, *where):
-    with database.owned(user, reads=True) as session:
+    with database.session_for(user, reads=True) as session:
         return len(session.exec(select(kind).where(*where)).all())
 
 

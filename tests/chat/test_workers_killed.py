@@ -82,7 +82,7 @@ class Story:
         names = [word(f"{self.client.user}{number}") for number in range(self.rounds)]
         tasks = await self.client.tasks()
         assert [one["title"] for one in tasks] == names
-        with database.owned(self.client.user, reads=True) as session:
+        with database.session_for(self.client.user, reads=True) as session:
             applied = len(session.exec(select(Operation)).all())
             states = [one.state for one in session.exec(select(Turn))]
             places = sorted(one.position for one in session.exec(select(StoredMessage)))

@@ -16,7 +16,7 @@ import msgspec
 from bridle.chat.limits import RunLimits
 from bridle.chat.profile import Profile
 from bridle.chat.reply_filter import ReplyStream
-from bridle.chat.tools.source import ToolInfo, failed
+from bridle.chat.tools.source import ToolInfo, failure
 from bridle.chat.turn import ChatTurn
 from bridle.chat.values import AgentContext
 from bridle.config.loader import load_settings
@@ -141,7 +141,7 @@ def _record_refused_calls(run: ChatTurn, messages: Iterable[Message]) -> None:
     for message in messages:
         for call in message.tool_calls:
             if call.id not in run.reached and not run.is_full:
-                run.note(call.name, call.arguments, failed("invalid_input", _INVALID))
+                run.note(call.name, call.arguments, failure("invalid_input", _INVALID))
 
 
 def past_messages(context: AgentContext, limit: int) -> list[Message]:

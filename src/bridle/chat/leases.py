@@ -21,7 +21,7 @@ def _machine() -> str:
         return ""
 
 
-def _started(pid: int) -> str:
+def _start_time(pid: int) -> str:
     """Return when a process started, which tells it from a later one with the same pid."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
@@ -34,7 +34,7 @@ def _started(pid: int) -> str:
 def worker_name() -> str:
     """Return a unique name for a worker in this process."""
     pid = os.getpid()
-    return f"{_machine()}/{pid}/{_started(pid)}/{secrets.token_hex(6)}"
+    return f"{_machine()}/{pid}/{_start_time(pid)}/{secrets.token_hex(6)}"
 
 
 def is_dead(worker: str) -> bool:
@@ -44,4 +44,4 @@ def is_dead(worker: str) -> bool:
         return False
     pid, _, rest = rest.partition("/")
     started = rest.partition("/")[0]
-    return pid.isdecimal() and _started(int(pid)) != started
+    return pid.isdecimal() and _start_time(int(pid)) != started

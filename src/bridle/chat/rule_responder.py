@@ -132,10 +132,10 @@ class Rules:
         for pattern, rule in self._rules:
             if (found := pattern.fullmatch(words)) is not None:
                 named = {name: part or "" for name, part in found.groupdict().items()}
-                return self._asked(rule, RuleMatch(message, named, records, before), len(messages))
+                return self._ask(rule, RuleMatch(message, named, records, before), len(messages))
         return (Text(self.fallback),)
 
-    def _asked(self, rule: Rule, match: RuleMatch, number: int) -> tuple[Part, ...]:
+    def _ask(self, rule: Rule, match: RuleMatch, number: int) -> tuple[Part, ...]:
         if match.records and not match.records[-1].ok:
             return (Text(match.records[-1].error_message or self.fallback),)
         wanted = rule(match)

@@ -60,7 +60,7 @@ class ConfirmationAnswers:
         if asked is None or asked.answered_by not in ("", context.turn_id):
             return _sentence_result(run, "nothing_to_confirm") if said == "phrase" else None
         if asked.answered_by and is_phrase(run.message, asked.phrase):
-            return await self._confirmed(run, asked)  # an earlier attempt at this turn was sure
+            return await self._run_confirmed(run, asked)  # an earlier attempt at this turn was sure
         if asked.asked_by == context.turn_id:
             return AgentResult(True, asked.text)
         if self._has_lapsed(run, asked):
@@ -77,7 +77,7 @@ class ConfirmationAnswers:
             await self._waiting.drop(context.user_id, asked)
             return _sentence_result(run, "kept")
         if is_phrase(run.message, asked.phrase):
-            return await self._anew(run, asked) or await self._confirmed(run, asked)
+            return await self._anew(run, asked) or await self._run_confirmed(run, asked)
         return AgentResult(True, asked.text)  # nearly is not enough: the question stands
 
     def _has_lapsed(self, run: ChatTurn, asked: Question) -> bool:
@@ -98,7 +98,7 @@ class ConfirmationAnswers:
             return None
         looked = await run.apply(rule.lookup, dict(rule.lookup_arguments), reads=True)
         if looked.get("success") is not True:
-            return _failed_answer(
+            return _failure_result(
                 run, ReplyContext(run.message, (), run.profile.replies, run.context.language)
             )
         there = {key: clean_title(title) for key, title in run.titles.items()}
@@ -121,7 +121,7 @@ class ConfirmationAnswers:
         await self._waiting.ask(context.user_id, context.conversation_id, again)
         return AgentResult(True, again.text, tuple(run.records))
 
-    async def _confirmed(self, run: ChatTurn, asked: Question) -> AgentResult:
+    async def _run_confirmed(self, run: ChatTurn, asked: Question) -> AgentResult:
         user, turn, language = run.context.user_id, run.context.turn_id, run.context.language
         if not await self._waiting.take(user, asked, turn):
             return _sentence_result(run, "nothing_to_confirm")
@@ -132,7 +132,7 @@ class ConfirmationAnswers:
         context = ReplyContext(run.message, records, replies, language, titles=asked.titles)
         if any(record.code == "processing_error" for record in run.records):
             await self._waiting.release(user, asked)
-            return _failed_answer(run, context)
+            return _failure_result(run, context)
         text = self._profile.reply_text(context) or context.say("done")
         return AgentResult(True, text, tuple(run.records))
 
@@ -146,7 +146,7 @@ def _lists_everything(looked: dict[str, Any]) -> bool:
     return not isinstance(total, int) or total <= shown_now
 
 
-def _failed_answer(run: ChatTurn, context: ReplyContext) -> AgentResult:
+def _failure_result(run: ChatTurn, context: ReplyContext) -> AgentResult:
     """The database or the tools failed. The question still waits and can be answered again."""
     sorry = context.say("system_error")
     return AgentResult(False, sorry, tuple(run.records), sorry)
@@ -208,20 +208,20 @@ class AgentRunner:
         `on_text` gets the sentences that can be shown while the model still writes. Together they
         are the beginning of the response.
         """
-        context = self._settled(context, message)
+        context = self._with_defaults(context, message)
         if key := message_problem(message, self.limits):
-            return self._refused(context, key)
+            return self._refusal(context, key)
         run = ChatTurn(context, message, self.profile, self._source, self.limits)
         try:
             async with asyncio.timeout(self.limits.max_seconds):
-                result = _complete(run, await self._answered(run, on_text))
+                result = _complete(run, await self._answer(run, on_text))
                 return result if run.dollars == 0 else replace(result, dollars=run.dollars)
         except TimeoutError:
             raise TurnTimeout(_complete(run, self._too_slow(run))) from None
         except Exception as error:  # the edge: a person reads a sentence, the log has the rest
             _log.warning("a turn failed: %s", type(error).__name__)
             _log.debug("a turn failed", exc_info=True)
-            return replace(_complete(run, self._failed(run)), dollars=run.dollars)
+            return replace(_complete(run, self._apology(run)), dollars=run.dollars)
 
     async def warm_up(self) -> None:
         """Load what the first message would otherwise wait for."""
@@ -233,12 +233,12 @@ class AgentRunner:
         if engine is not None:
             await engine.close()
 
-    def _settled(self, context: AgentContext, message: str) -> AgentContext:
+    def _with_defaults(self, context: AgentContext, message: str) -> AgentContext:
         """Return the context with an id for the turn, and a language."""
         spoken = context.language or detect_language(message, self.profile.replies)
         return replace(context, turn_id=context.turn_id or uuid4().hex, language=spoken)
 
-    async def _answered(self, run: ChatTurn, on_text: Callable[[str], None] | None) -> AgentResult:
+    async def _answer(self, run: ChatTurn, on_text: Callable[[str], None] | None) -> AgentResult:
         if self.profile.confirm:
             answer = await self._answers.handle(run)
             if answer is not None:
@@ -261,7 +261,7 @@ class AgentRunner:
         run.recall()
         if run.asked:
             return await self._ask(run)
-        return self._told(run, ended)
+        return self._compose_reply(run, ended)
 
     async def _ready(self) -> ChatEngine:
         if self._engine is not None:
@@ -298,14 +298,14 @@ class AgentRunner:
             return False
         return may_show_early(text, sentence, run.facts())
 
-    def _told(self, run: ChatTurn, ended: TurnResult) -> AgentResult:
+    def _compose_reply(self, run: ChatTurn, ended: TurnResult) -> AgentResult:
         """Return the reply: what the calls come to, or the model's own text if it may be shown."""
         context = _reply_context(run, ended.text)
         expected = self._reply_text(context)
         if ended.reason == "budget":
             expected = context.say("too_many", done=expected).replace("  ", " ")
         elif not ended.ok and not expected:
-            return self._failed(run)
+            return self._apology(run)
         is_foreign = not self.profile.replies.has_language(run.context.language)
         fallback = expected or self._fallback_text(context) or context.say("unclear")
         is_fine = (
@@ -321,13 +321,13 @@ class AgentRunner:
         failed = response == context.say("system_error")
         return AgentResult(not failed, response, tuple(run.records), response if failed else None)
 
-    def _refused(self, context: AgentContext, key: str) -> AgentResult:
+    def _refusal(self, context: AgentContext, key: str) -> AgentResult:
         replies, language = self.profile.replies, context.language
         missing = replies.say(language, key)
         text = replies.say(language, "invalid", missing=missing)
         return AgentResult(False, text, (), text)
 
-    def _failed(self, run: ChatTurn) -> AgentResult:
+    def _apology(self, run: ChatTurn) -> AgentResult:
         """Return an apology, after the sentence about what was changed before."""
         context = _reply_context(run)
         text = self._reply_text(context) if _has_changes(run) else ""

@@ -93,7 +93,7 @@ class ChatService:
         task = asyncio.create_task(self._whole(asked, on_accepted, on_text))
         self._tasks.add(task)
         self._whose[user_id] += 1
-        task.add_done_callback(partial(self._ended, user_id))
+        task.add_done_callback(partial(self._forget, user_id))
         return await asyncio.shield(task)
 
     async def conversations(
@@ -154,7 +154,7 @@ class ChatService:
                 "It's very busy right now. Please try again in a moment.", retry_after=5.0
             )
 
-    def _ended(self, user_id: str, task: asyncio.Task[Any]) -> None:
+    def _forget(self, user_id: str, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         self._whose[user_id] -= 1
         if not self._whose[user_id]:

@@ -18,7 +18,7 @@ from bridle.chat.limits import RunLimits
 from bridle.chat.profile import Confirm, Profile, ProposedCall
 from bridle.chat.reply_filter import FilterFacts, ReplyStream, clean_title
 from bridle.chat.tools.identity import Binding
-from bridle.chat.tools.source import ToolInfo, ToolSource, failed, is_owner_word
+from bridle.chat.tools.source import ToolInfo, ToolSource, failure, is_owner_word
 from bridle.chat.values import AgentContext, ToolCallRecord
 from bridle.messages import ToolCall
 
@@ -167,15 +167,15 @@ class ChatTurn:
         if not reads:
             self.changing.add(name)
             if (known := self.earlier.pop(operation, None)) is not None:
-                return self._answered_before(known, arguments if known.tool == name else {})
+                return self._repeat_change(known, arguments if known.tool == name else {})
             self.under_way = name
         begun = perf_counter()
-        result = await self._called(name, arguments, self._binding(operation))
+        result = await self._call_source(name, arguments, self._binding(operation))
         self.under_way = ""
         self.note(name, arguments, result, int((perf_counter() - begun) * 1000))
         return result
 
-    def _answered_before(self, known: AppliedChange, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _repeat_change(self, known: AppliedChange, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the result of a change that an earlier attempt at this turn made."""
         self.changing.add(known.tool)
         self.note(known.tool, arguments, known.result)
@@ -185,10 +185,10 @@ class ChatTurn:
         """Record the changes of an earlier attempt that this one did not ask for."""
         for known in self.earlier.values():
             if known.result.get("success") is True:
-                self._answered_before(known, {})
+                self._repeat_change(known, {})
         self.earlier.clear()
 
-    async def _called(
+    async def _call_source(
         self, name: str, arguments: dict[str, Any], binding: Binding
     ) -> dict[str, Any]:
         try:
@@ -196,8 +196,8 @@ class ChatTurn:
         except Exception as error:  # whoever holds the tools promised not to; a turn goes on
             _log.warning("the tool %s broke: %s", name, type(error).__name__)
             _log.debug("the tool %s broke", name, exc_info=True)
-            return failed("processing_error", _BROKE)
-        return result if isinstance(result, dict) else failed("processing_error", _BROKE)
+            return failure("processing_error", _BROKE)
+        return result if isinstance(result, dict) else failure("processing_error", _BROKE)
 
     def note(
         self, name: str, arguments: dict[str, Any], result: dict[str, Any], took: int = 0
@@ -225,7 +225,7 @@ class ChatTurn:
             await self.apply(rule.lookup, dict(rule.lookup_arguments), reads=True)
         known = [target for target in wanted if target in self.titles]
         if not known:
-            result = failed("not_found", "There is no such thing in this list.")
+            result = failure("not_found", "There is no such thing in this list.")
             self.note(info.name, arguments, result)
             return result
         titles = {title: clean_title(self.titles[title]) for title in known}

@@ -449,7 +449,7 @@ def warm_up(database: Database, limits: ServiceLimits) -> None:
         raise _RollBack
 
     try:
-        with database.owned(nobody) as session, session.begin():
+        with database.session_for(nobody) as session, session.begin():
             turn(session)
     except _RollBack:
         return

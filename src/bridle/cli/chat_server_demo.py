@@ -45,7 +45,7 @@ def demo_database(given: str | None, *, tasks: bool = True) -> Iterator[str]:
 def _fill(database: Database, user: str) -> None:
     from sqlmodel import select
 
-    with database.owned(user) as session, session.begin():
+    with database.session_for(user) as session, session.begin():
         if session.exec(select(Task).limit(1)).first() is not None:
             return
         session.add_all([_task(user, said) for said in _TASKS[user]])

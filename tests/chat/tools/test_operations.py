@@ -61,7 +61,7 @@ def test_the_same_operation_from_many_workers_at_once_is_applied_once(tools):
 
 
 def rows(database, user="ana"):
-    with database.owned(user, reads=True) as session:
+    with database.session_for(user, reads=True) as session:
         return list(session.exec(select(Operation)))
 
 
@@ -114,7 +114,7 @@ def test_T7_a_database_that_is_away_is_a_friendly_sentence_and_comes_back(tmp_pa
 
     def hold():
         other = Database(path)
-        with other.owned("bob") as session, session.begin():
+        with other.session_for("bob") as session, session.begin():
             session.bare()
             held.set()
             release.wait(30)

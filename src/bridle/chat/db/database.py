@@ -36,7 +36,7 @@ class Database:
     ```python
     database = Database("chat.db")
     database.migrate()
-    with database.owned("ana") as session, session.begin():
+    with database.session_for("ana") as session, session.begin():
         session.add(Task(title="Buy milk"))
     ```
     """
@@ -56,7 +56,7 @@ class Database:
         """Return a session without an owner. It sees nothing until `own(user_id)` is called."""
         return OwnedSession(self.engine, expire_on_commit=False)
 
-    def owned(self, user_id: str, *, reads: bool = False) -> OwnedSession:
+    def session_for(self, user_id: str, *, reads: bool = False) -> OwnedSession:
         """Return a session over one user's rows. One that only reads blocks nobody."""
         engine = self._reading if reads else self.engine
         return OwnedSession(engine, expire_on_commit=False).own(user_id)
@@ -96,7 +96,7 @@ class Database:
         """
 
         def once() -> T:
-            with self.owned(user_id, reads=reads) as session, session.begin():
+            with self.session_for(user_id, reads=reads) as session, session.begin():
                 return what(session)
 
         def whole() -> T:

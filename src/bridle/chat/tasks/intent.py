@@ -289,7 +289,7 @@ _LONGEST_MESSAGE = 1_000
 _SPLIT = re.compile(r"\s*(?:,|;|\n)\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
 
 
-def parse_adding(text: str) -> Intent | None:
+def parse_add(text: str) -> Intent | None:
     """Return a request to add a task; None if it is not one. The title may be empty."""
     if match := _REMIND.match(text):
         return _reminder(match)
@@ -501,7 +501,7 @@ _PATTERNS: tuple[tuple[str, Callable[[re.Match[str]], Change | None]], ...] = (
 )
 
 
-def parse_changing(text: str) -> Change | None:
+def parse_change(text: str) -> Change | None:
     """Return which task to change and its new fields; None if no change is asked for."""
     words = text.rstrip(" .!?")
     for pattern, make in _PATTERNS:
@@ -653,7 +653,7 @@ def parse_intent(message: str) -> Intent:
             return Intent(kind)
     text = _TRAILING.sub("", _POLITE.sub("", _POLITE.sub("", whole))).strip()
     text = _OFF_LIST.sub(r"\1", text.rstrip(" .!"))
-    if _is_foreign(_blank_quotes(text)) and not parse_adding(text):
+    if _is_foreign(_blank_quotes(text)) and not parse_add(text):
         return Intent("foreign")
     if number := parse_place(text):
         return Intent("pick", number=number)
@@ -715,7 +715,7 @@ def _intent_about(kind: IntentKind, what: str) -> Intent:
 
 
 def _change_intent(text: str) -> Intent | None:
-    found = parse_changing(text)
+    found = parse_change(text)
     if found is None:
         return None
     what, fields = found
@@ -740,7 +740,7 @@ def _list_intent(text: str) -> Intent | None:
 
 _READERS: tuple[Callable[[str], Intent | None], ...] = (
     _change_intent,
-    parse_adding,
+    parse_add,
     _day_intent,
     _action_intent,
     _list_intent,

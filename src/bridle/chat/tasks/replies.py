@@ -17,7 +17,7 @@ from bridle.chat.i18n import FALLBACK, Replies, standard_replies
 from bridle.chat.profile import ProposedCall, ReplyContext
 from bridle.chat.reply_filter import FilterFacts, clean_title, find_leaks
 from bridle.chat.tasks.date_phrases import looks_dated
-from bridle.chat.tasks.task_matching import Task, equally_named, tasks_in, thing_words
+from bridle.chat.tasks.task_matching import Task, find_equal_matches, tasks_in, thing_words
 from bridle.chat.values import ToolCallRecord
 
 _FOLDER = Path(__file__).with_name("i18n")
@@ -239,14 +239,14 @@ def reply_text(context: ReplyContext) -> str:
         return failure_text(context, read)
     text = "" if read is None else _read_text(context, read)
     if not text and claims_a_change(context.model_text):
-        return context.say("unclear") if read is None else found_text(context, read)
+        return context.say("unclear") if read is None else search_text(context, read)
     return text
 
 
 def fallback_text(context: ReplyContext) -> str:
     """Return what is said if the model's own words cannot be shown."""
     read = last_read(context)
-    return found_text(context, read) if read is not None and read.ok else context.say("help")
+    return search_text(context, read) if read is not None and read.ok else context.say("help")
 
 
 def result_text(context: ReplyContext, subject: str = "") -> str:
@@ -280,7 +280,7 @@ def check_call(call: ProposedCall) -> dict[str, Any] | None:
         return None
     is_done = {"complete_task": False, "reopen_task": True}.get(call.tool)
     likely = [one for one in tasks.values() if is_done in (None, bool(one.get("completed")))]
-    query, fitting = equally_named(call.message, chosen, likely)
+    query, fitting = find_equal_matches(call.message, chosen, likely)
     if len(fitting) < 2:
         return None
     return {
@@ -452,16 +452,16 @@ def _read_text(context: ReplyContext, record: ToolCallRecord) -> str:
     """Return the reply to a look at the list, unless the model's own words will do."""
     tasks, text = tasks_in(record.data), context.model_text
     if record.tool_name == "search_tasks" and not tasks:
-        return found_text(context, record)
+        return search_text(context, record)
     if _QUESTION.search(text):
         return ""
     if looks_like_a_list(text, tasks):
-        return found_text(context, record) if "?" in text else list_text(context, record)
+        return search_text(context, record) if "?" in text else list_text(context, record)
     says_little = sum(map(str.isalpha, text)) <= _SAYS_LITTLE
-    return found_text(context, record) if says_little else ""
+    return search_text(context, record) if says_little else ""
 
 
-def found_text(context: ReplyContext, record: ToolCallRecord) -> str:
+def search_text(context: ReplyContext, record: ToolCallRecord) -> str:
     """Return what was found: the list, or a question if a search found several tasks."""
     tasks = tasks_in(record.data)
     if record.tool_name == "search_tasks" and len(tasks) != 1:

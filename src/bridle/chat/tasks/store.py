@@ -91,7 +91,7 @@ def search(call: Call, words: str, status: Status) -> list[Task]:
     return tasks[::-1]
 
 
-def select_tagged(call: Call, filters: list[Any], tag: str, limit: int) -> tuple[list[Task], int]:
+def select_by_tag(call: Call, filters: list[Any], tag: str, limit: int) -> tuple[list[Task], int]:
     """Return the oldest matching tasks with the tag, and how many there are."""
     asked = select(Task).where(*filters).order_by(col(Task.id))
     tasks = [row for row in call.session.exec(asked) if tag in row.tags]

@@ -51,7 +51,7 @@ _SMALL_WORDS = frozenset(
 )
 
 
-def equally_named(message: str, chosen: Task, tasks: Sequence[Task]) -> tuple[str, list[Task]]:
+def find_equal_matches(message: str, chosen: Task, tasks: Sequence[Task]) -> tuple[str, list[Task]]:
     """Return the tasks that a message names at least as well as `chosen`, and by which words.
 
     Only the words of the titles count, in whichever language: a task whose whole title is in the

@@ -95,7 +95,7 @@ def list_tasks(
     filters = store.build_filters(call, status, due, parse_priority(priority) if priority else "")
     if tag.strip():
         wanted = (parse_tags([tag]) or [""])[0]
-        tasks, total = store.select_tagged(call, filters, wanted, limit + skip)
+        tasks, total = store.select_by_tag(call, filters, wanted, limit + skip)
     else:
         tasks, total = store.select_tasks(call, filters, limit + skip)
     tasks = tasks[skip:]

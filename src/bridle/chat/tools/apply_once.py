@@ -32,7 +32,7 @@ from bridle.chat.db.session import (
 from bridle.chat.db.tables import Operation, Turn, utc_now
 from bridle.chat.errors import TROUBLE, Unavailable
 from bridle.chat.tools.identity import Binding
-from bridle.chat.tools.source import failed, owner_words, succeeded
+from bridle.chat.tools.source import failure, owner_words, success
 from bridle.chat.tools.toolbox import Call, Tool, Toolbox, ToolFailed
 from bridle.errors import ToolError
 from bridle.workspace.text import one_line
@@ -104,27 +104,27 @@ class ApplyOnce:
     def __call__(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
         """Return the typed result of one call. Errors of tools and databases are not raised."""
         try:
-            return self._applied(name, arguments, binding)
+            return self._apply(name, arguments, binding)
         except (DBAPIError, PoolTimeout, Unavailable) as error:
             _log.warning(
                 "the tool %s found no database: %s", _short_name(name), type(error).__name__
             )
-            if (kept := self._kept_after_all(name, arguments, binding)) is not None:
+            if (kept := self._find_committed(name, arguments, binding)) is not None:
                 return kept
         except Exception as error:  # the edge: a person reads a sentence, our own people find it
             _log.warning("the tool %s broke: %s", _short_name(name), type(error).__name__)
             _log.debug("the tool %s broke", _short_name(name), exc_info=True)
-        return failed("processing_error", TROUBLE)
+        return failure("processing_error", TROUBLE)
 
-    def _applied(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
+    def _apply(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
         tool = self.toolbox.get(name)
         if tool is None:
-            return failed("invalid_input", f"There is no tool {_short_name(name)!r}.")
+            return failure("invalid_input", f"There is no tool {_short_name(name)!r}.")
         digest = _digest(arguments)
         if not digest:
-            return failed("invalid_input", "The arguments cannot be read, or are too long.")
+            return failure("invalid_input", "The arguments cannot be read, or are too long.")
         if words := owner_words(arguments):
-            return self._refused(tool, digest, words, binding)
+            return self._refuse(tool, digest, words, binding)
         if tool.info.reads:
             return self._read(tool, arguments, binding)
         try:
@@ -132,7 +132,7 @@ class ApplyOnce:
         except IntegrityError:
             if not binding.operation:
                 raise
-        return self._answered(tool, digest, binding)  # another worker was first with the same
+        return self._stored_result(tool, digest, binding)  # another worker was first with the same
 
     @contextmanager
     def _session(self, binding: Binding, *, reads: bool = False) -> Iterator[OwnedSession]:
@@ -157,7 +157,7 @@ class ApplyOnce:
                 if known is not None:
                     return _replay(known, tool, digest)
                 if is_turn_done(session, _turn_of(binding.operation)):
-                    return failed("processing_error", TROUBLE)  # another worker ended the turn
+                    return failure("processing_error", TROUBLE)  # another worker ended the turn
             found = _run_tool(tool, arguments, Call(session, binding))
             if not found["success"]:
                 session.rollback()
@@ -170,14 +170,14 @@ class ApplyOnce:
             session.commit()
             return found
 
-    def _answered(self, tool: Tool, digest: str, binding: Binding) -> dict[str, Any]:
+    def _stored_result(self, tool: Tool, digest: str, binding: Binding) -> dict[str, Any]:
         with self._session(binding, reads=True) as session:
             known = find_operation(session, binding.operation)
             if known is None:
                 raise Unavailable(TROUBLE)
             return _replay(known, tool, digest)
 
-    def _kept_after_all(
+    def _find_committed(
         self, name: str, arguments: dict[str, Any], binding: Binding
     ) -> dict[str, Any] | None:
         """Return the stored result if a connection that was lost during commit did commit."""
@@ -185,17 +185,17 @@ class ApplyOnce:
         if tool is None or tool.info.reads or not binding.operation:
             return None
         try:
-            return self._answered(tool, _digest(arguments), binding)
+            return self._stored_result(tool, _digest(arguments), binding)
         except (DBAPIError, PoolTimeout, Unavailable):
             return None
 
-    def _refused(
+    def _refuse(
         self, tool: Tool, digest: str, words: list[str], binding: Binding
     ) -> dict[str, Any]:
         """Refuse arguments that name a user, and record the attempt."""
         names = ", ".join(sorted({_short_name(word) for word in words})[:5])
         _log.warning("a call of %s tried to set %s and was refused", tool.info.name, names)
-        found = failed(
+        found = failure(
             "invalid_input", _NOT_YOURS, refused=sorted({_short_name(one) for one in words})
         )
         key = f"refused:{uuid4()}"
@@ -211,15 +211,15 @@ def _run_tool(tool: Tool, arguments: dict[str, Any], call: Call) -> dict[str, An
     try:
         data = tool.run(arguments, call)
         call.session.flush()
-        return succeeded(_to_json_value(data))
+        return success(_to_json_value(data))
     except ToolFailed as error:
         about = {"field": error.field, "hint": error.hint}
         about = {name: text for name, text in about.items() if text}
-        return failed(error.code, error.message, **about)
+        return failure(error.code, error.message, **about)
     except ToolError as error:
-        return failed("invalid_input", one_line(error.message, 300))
+        return failure("invalid_input", one_line(error.message, 300))
     except UnicodeError:  # half a character, which nothing can keep
-        return failed("invalid_input", "The arguments cannot be read.")
+        return failure("invalid_input", "The arguments cannot be read.")
 
 
 def _to_json_value(data: Any) -> Any:
@@ -230,7 +230,7 @@ def _to_json_value(data: Any) -> Any:
 def _replay(known: RecordedOperation, tool: Tool, digest: str) -> dict[str, Any]:
     if (known.tool, known.arguments) != (tool.info.name, digest):
         _log.warning("an operation of %s came again as another call", tool.info.name)
-        return failed("invalid_input", "That was asked already, in another way.")
+        return failure("invalid_input", "That was asked already, in another way.")
     return dict(known.result)
 
 

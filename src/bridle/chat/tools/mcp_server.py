@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bridle.chat.errors import TROUBLE
 from bridle.chat.tools.identity import BINDING_KEY, Binding, Signer
 from bridle.chat.tools.remote import Connector
-from bridle.chat.tools.source import ToolInfo, failed
+from bridle.chat.tools.source import ToolInfo, failure
 from bridle.chat.tools.toolbox import Toolbox
 from bridle.chat.values import check_session_factory
 from bridle.errors import ToolError
@@ -67,15 +67,15 @@ class ToolServer:
             client = await self._connector.connection().client()
             return parse_result(await client.call_tool(name, arguments, meta=meta))
         except ValidationError:
-            return failed("invalid_input", "The arguments cannot be read.")
+            return failure("invalid_input", "The arguments cannot be read.")
         except MCPError as error:
             if error.code == INVALID_PARAMS:
-                return failed("invalid_input", "There is no such tool.")
+                return failure("invalid_input", "There is no such tool.")
             _log.warning("the tools in this process answered: %s", error.message)
-            return failed("processing_error", TROUBLE)
+            return failure("processing_error", TROUBLE)
         except ToolError as error:
             _log.warning("%s", error.message)
-            return failed("processing_error", TROUBLE)
+            return failure("processing_error", TROUBLE)
 
     async def close(self) -> None:
         """Close the connection and stop the threads."""

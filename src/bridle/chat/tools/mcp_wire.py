@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from bridle import __version__
 from bridle.chat.errors import TROUBLE
 from bridle.chat.tools.identity import BINDING_KEY, Binding, BindingRefused, Signer, parse_binding
-from bridle.chat.tools.source import ToolInfo, failed, is_result
+from bridle.chat.tools.source import ToolInfo, failure, is_result
 from bridle.chat.tools.toolbox import Tool, Toolbox
 
 _log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ def parse_result(found: types.CallToolResult) -> dict[str, Any]:
     data = found.structured_content
     if data is None:
         data = _text(found)
-    return dict(data) if is_result(data) else failed("processing_error", TROUBLE)
+    return dict(data) if is_result(data) else failure("processing_error", TROUBLE)
 
 
 def _text(found: types.CallToolResult) -> Any:

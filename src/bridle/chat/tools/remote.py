@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bridle.chat.errors import TROUBLE
 from bridle.chat.tools.identity import BINDING_KEY, Binding, Signer
-from bridle.chat.tools.source import ToolInfo, failed
+from bridle.chat.tools.source import ToolInfo, failure
 from bridle.errors import AgentError, ConfigError, ToolError
 from bridle.workspace.text import one_line
 
@@ -41,7 +41,7 @@ class Connection:
         self._ready: asyncio.Future[Client] = self.loop.create_future()
         self._ready.add_done_callback(_retrieve_exception)
         self._stop = asyncio.Event()
-        self._task = self.loop.create_task(self._own(make))
+        self._task = self.loop.create_task(self._hold(make))
 
     async def client(self) -> "Client":
         """Return the client once it is connected. Raise `ToolError` if it cannot connect."""
@@ -62,7 +62,7 @@ class Connection:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _own(self, make: "Callable[[], Client]") -> None:
+    async def _hold(self, make: "Callable[[], Client]") -> None:
         try:
             async with make() as client:
                 self._ready.set_result(client)
@@ -148,7 +148,7 @@ class RemoteTools:
     async def warm(self) -> None:
         """Connect, so that the first message need not wait. Only log a failure."""
         try:
-            await self._known(self._connector.connection())
+            await self._tools_by_name(self._connector.connection())
         except _ConnectionLost as error:
             _log.warning("the tool server cannot be reached yet: %s", error)
 
@@ -157,7 +157,7 @@ class RemoteTools:
         for again in (True, False):
             connection = self._connector.connection()
             try:
-                return tuple((await self._known(connection)).values())
+                return tuple((await self._tools_by_name(connection)).values())
             except _ConnectionLost as error:
                 connection.discard()
                 _log.warning("the tool server did not list its tools: %s", error)
@@ -168,7 +168,7 @@ class RemoteTools:
     async def call(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
         """Call a tool for the user of the binding. Return a typed result."""
         if not _can_be_sent(name, arguments):
-            return failed("invalid_input", "The arguments cannot be read, or are too long.")
+            return failure("invalid_input", "The arguments cannot be read, or are too long.")
         for again in (True, False):
             connection = self._connector.connection()
             try:
@@ -178,7 +178,7 @@ class RemoteTools:
                 _log.warning("the tool server was lost during %s: %s", one_line(name, 60), error)
                 if not (again and (binding.operation or self._reads(name))):
                     break
-        return failed("processing_error", TROUBLE)
+        return failure("processing_error", TROUBLE)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -193,7 +193,7 @@ class RemoteTools:
         from bridle.chat.tools.mcp_wire import parse_result
 
         meta = cast("Any", {BINDING_KEY: self._seal.sign(binding, name, arguments)})
-        client = await self._opened(connection)
+        client = await self._open_client(connection)
         try:
             calling = client.call_tool(
                 name, arguments, read_timeout_seconds=self._timeout, meta=meta
@@ -201,28 +201,28 @@ class RemoteTools:
             return parse_result(await calling)
         except MCPError as error:
             if error.code == INVALID_PARAMS:
-                return failed("invalid_input", "There is no such tool.")
+                return failure("invalid_input", "There is no such tool.")
             if error.code != REQUEST_TIMEOUT and _means_lost(error.code):
                 raise _ConnectionLost(one_line(error.message, 200)) from error
             _log.warning("the tool server answered: %s", one_line(error.message, 200))
-            return failed("processing_error", TROUBLE)
+            return failure("processing_error", TROUBLE)
         except Exception as error:  # whatever a transport raises: the connection is of no use now
             raise _ConnectionLost(type(error).__name__) from error
 
-    async def _opened(self, connection: Connection) -> "Client":
+    async def _open_client(self, connection: Connection) -> "Client":
         try:
             async with asyncio.timeout(self._timeout):
                 return await connection.client()
         except (AgentError, TimeoutError) as error:
             raise _ConnectionLost(type(error.__cause__ or error).__name__) from error
 
-    async def _known(self, connection: Connection) -> dict[str, ToolInfo]:
+    async def _tools_by_name(self, connection: Connection) -> dict[str, ToolInfo]:
         """Return the tools by name, listed once per connection."""
         if self._listed is not None and self._listed[0] is connection:
             return self._listed[1]
         from bridle.chat.tools.mcp_wire import to_tool_info
 
-        client = await self._opened(connection)
+        client = await self._open_client(connection)
         found: dict[str, ToolInfo] = {}
         cursor: str | None = None
         try:

@@ -57,12 +57,12 @@ class ToolSource(Protocol):
         ...
 
 
-def succeeded(data: Any) -> dict[str, Any]:
+def success(data: Any) -> dict[str, Any]:
     """Return a typed result of success."""
     return {"success": True, "data": data}
 
 
-def failed(code: Code, message: str, **more: Any) -> dict[str, Any]:
+def failure(code: Code, message: str, **more: Any) -> dict[str, Any]:
     """Return a typed result of failure. The message is a sentence for a person."""
     return {"success": False, "error": {"code": code, "message": message, **more}}
 
