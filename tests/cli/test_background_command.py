@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cli_program import Program
 
-from bridle.cli.supervising import _secret
+from bridle.cli.background_server import _secret
 
 SHELL = {"calls": [{"name": "shell", "arguments": {"command": "echo made > made.txt"}}]}
 SLEEP = {"calls": [{"name": "shell", "arguments": {"command": "sleep 600"}}]}
@@ -39,7 +39,7 @@ def pids(bridle: Program) -> list[int]:
         with suppress(OSError):
             words = Path("/proc", pid, "cmdline").read_bytes()  # the first thing that is gone
             state = Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0]
-            if b"bridle.cli.supervisor" in words or (not words and state not in "ZX"):
+            if b"bridle.cli.background_server" in words or (not words and state not in "ZX"):
                 found.append(int(pid))
     return found
 

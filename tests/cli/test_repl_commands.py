@@ -151,7 +151,7 @@ def background(bridle: Program):
         for lock in bridle.state.glob("background/*/lock"):
             with suppress(OSError, ValueError):
                 pid = int(lock.read_text())
-                if b"bridle.cli.supervisor" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                if b"bridle.cli.background_server" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     os.kill(pid, signal.SIGKILL)
 
 

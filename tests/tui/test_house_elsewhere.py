@@ -235,7 +235,7 @@ def background(tmp_path):
     for lock in (tmp_path / "state").glob("background/*/lock"):
         with suppress(OSError, ValueError):
             pid = int(lock.read_text())
-            if b"bridle.cli.supervisor" in Path("/proc", str(pid), "cmdline").read_bytes():
+            if b"bridle.cli.background_server" in Path("/proc", str(pid), "cmdline").read_bytes():
                 os.kill(pid, signal.SIGKILL)
 
 

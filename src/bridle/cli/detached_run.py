@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
+from bridle.cli.background_server import background_server_for, remember_session
 from bridle.cli.prompt_run import load_image
 from bridle.cli.setup import Setup
 from bridle.cli.signals import run_async
 from bridle.cli.style import paint_for
-from bridle.cli.supervising import ensure, note_session, supervisor_for
 from bridle.errors import UsageError
 from bridle.messages import Part, Text
 from bridle.policy import Mode
@@ -53,10 +53,10 @@ def detach(text: str, flags: dict[str, Any]) -> int:
 async def _detach(parts: tuple[Part, ...], flags: dict[str, Any], setup: Setup) -> int:
     lasting = {name: value for name, value in flags.items() if name not in (*_EACH, *_SHOWN)}
     given = {name: value for name, value in lasting.items() if value not in (None, False, ())}
-    supervisor = supervisor_for(given, os.environ)
-    await ensure(supervisor)
+    server = background_server_for(given, os.environ)
+    await server.start()
     earlier = setup.earlier
-    async with supervisor.client() as client:
+    async with server.client() as client:
         session = await client.session(
             earlier.id if earlier is not None else None,
             workspace=str(setup.workspace.resolve()),
@@ -66,7 +66,7 @@ async def _detach(parts: tuple[Part, ...], flags: dict[str, Any], setup: Setup) 
             mode=_mode(flags),
         )
         await session.send(parts, when="queue")
-        note_session(session.id, supervisor)
+        remember_session(session.id, server)
     click.echo(session.id)
     if not flags["quiet"]:
         say = paint_for(sys.stderr).dim

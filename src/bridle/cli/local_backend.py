@@ -7,8 +7,8 @@ model or folder needs another engine, in which the session is resumed.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ from bridle.stores.transfer import head_of
 from bridle.tui.house import Listed, Named, Place, Undone
 from bridle.tui.machine import branch_of, sandbox_here
 from bridle.tui.own_commands import own_commands, own_folder
-from bridle.tui.session_backend import SessionBackend, check_amount, to_named
+from bridle.tui.session_backend import SessionBackend, check_amount, to_named, to_wire
 
 if TYPE_CHECKING:
     from bridle.cli.server_setup import ChoiceList
@@ -57,11 +57,15 @@ _CLOSING = 5.0  # seconds that sessions which the service has opened have to end
 _NEW = {"resume": None, "go_on": False, "worktree": None, "mode": None, "yes": False}
 
 
-def local_backend(flags: dict[str, Any], face: str = "tui") -> "LocalBackend":
+def local_backend(
+    flags: dict[str, Any], face: str = "tui", *, in_background: bool = False
+) -> "LocalBackend":
     """Return a backend for these flags. Warnings about settings are among its remarks."""
     remarks: list[str] = []
     with collected_warnings(remarks):
-        return LocalBackend(Setup(flags), flags, face=face, told=remarks)
+        return LocalBackend(
+            Setup(flags), flags, face=face, told=remarks, in_background=in_background
+        )
 
 
 def make_service(folder: SessionFolder, flags: dict[str, Any], face: str) -> "LocalService":
@@ -78,7 +82,9 @@ class LocalBackend(SessionBackend):
     """A conversation in an engine of this process, or attached to in another process.
 
     With an `approver`, approval requests are put to it; otherwise they wait for `answer`. `told`
-    gets what is worth a line and is no error; if it is None, that goes to standard error.
+    gets what is worth a line and is no error; if it is None, that goes to standard error. With
+    `in_background` the first session is one that exists; if no process owns it, it is resumed in
+    the background. `tell` is called with what becomes of the connection to there.
     """
 
     def __init__(
@@ -89,6 +95,8 @@ class LocalBackend(SessionBackend):
         face: str = "tui",
         approver: Approver | None = None,
         told: list[str] | None = None,
+        in_background: bool = False,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         self.setup = setup
         self.here = describe_process(os.getpid())
@@ -97,6 +105,8 @@ class LocalBackend(SessionBackend):
         self._approver = approver
         self._told = told
         self._said: list[str] = []  # where the session works, if that is somewhere else
+        self._in_background = in_background
+        self._tell = tell or self._said.append
         self._chosen_mode = setup.chosen_mode  # by a flag, for every session here; None: its own
         self._engine: Engine | None = None
         self._left: set[Engine] = set()  # of another model or folder, in which a turn still runs
@@ -126,6 +136,8 @@ class LocalBackend(SessionBackend):
         with collected_warnings(self._told):
             earlier = self.setup.earlier
             attached = None if earlier is None else await self._attach(earlier.id)
+            if attached is None and earlier is not None and self._in_background:
+                attached = await _connect_background(earlier.id, self._tell)
             if attached is None:
                 await self._start(self.setup, self.setup.provider())
                 self._said += filter(None, [self.setup.worktree_note])
@@ -205,7 +217,8 @@ class LocalBackend(SessionBackend):
         """Where it works."""
         if self._attached is not None:
             folder = self._attached.session.workspace
-            return Place(workspace=folder, branch=branch_of(folder))
+            where = self._attached.where
+            return Place(workspace=folder, branch="" if where else branch_of(folder), server=where)
         root, level = str(self.setup.workspace), sandbox_here(self.setup.settings.sandbox)
         return Place(workspace=root, sandbox=level, branch=branch_of(root))
 
@@ -228,8 +241,11 @@ class LocalBackend(SessionBackend):
 
     def again(self) -> str:
         """The command that comes back to this session."""
-        is_there = hasattr(self, "session") and self.is_begun
-        return f"bridle --resume {self.session.id}" if is_there else ""
+        if (self._own is None and self._attached is None) or not self.is_begun:
+            return ""
+        is_background = self._in_background and self._attached is not None
+        verb = "attach" if is_background else "--resume"
+        return f"bridle {verb} {self.session.id}"
 
     def remarks(self) -> tuple[str, ...]:
         """What was worth a line since the last time."""
@@ -419,22 +435,27 @@ class LocalBackend(SessionBackend):
             return None
         if owner.is_self and (self._service is None or self.service.get_open(session_id) is None):
             return None
-        return await _background(session_id, owner.pid) or _Attached(
-            await self.service.open(session_id), self.service, AsyncExitStack()
-        )
+        from bridle.cli.background_server import background_server_of
+
+        server = background_server_of(session_id)
+        if server is not None and server.pid == owner.pid:
+            with suppress(AgentError):  # if it cannot be talked to, its inbox can be used
+                return await _connect_background(session_id, self._tell)
+        followed = await self.service.open(session_id)
+        return _Attached(followed, self.service, AsyncExitStack())
 
     async def _answer_in_background(
         self, session_id: str, asked: ApprovalAsked, answer: Answer
     ) -> bool:
         """Have the session's own background process resume it; False if it has none."""
-        from bridle.cli.supervising import carrier_of, supervised
+        from bridle.cli.background_server import background_server_of, connect_background
 
-        if carrier_of(session_id) is None:
+        if background_server_of(session_id) is None:
             return False
         try:
-            async with supervised(session_id) as client, await client.open(session_id) as session:
-                by = answer.by or self.me
-                await session.answer(asked.call.id, answer, shown=asked.shown, by=by)
+            async with connect_background(session_id) as client:
+                given = to_wire(answer, asked.shown)
+                await client.answer(session_id, asked.call.id, given, answer.by or self.me)
         except AgentError as error:
             if error.kind != "agent":
                 raise
@@ -574,13 +595,21 @@ class LocalBackend(SessionBackend):
 
 
 class _Attached:
-    """A session that another process owns, and the service through which it is reached."""
+    """A session that another process owns, and the service through which it is reached.
+
+    `where` is what that process is called, if it is a server.
+    """
 
     def __init__(
-        self, session: "FollowedSession", service: SessionService, leaving: AsyncExitStack
+        self,
+        session: "FollowedSession",
+        service: SessionService,
+        leaving: AsyncExitStack,
+        where: str = "",
     ) -> None:
         self.session = session
         self.service = service
+        self.where = where
         self._leaving = leaving
 
     async def close(self) -> None:
@@ -589,23 +618,15 @@ class _Attached:
         await self._leaving.aclose()
 
 
-async def _background(session_id: str, pid: int) -> _Attached | None:
-    """Attach through the process for background sessions, if that is the owner."""
-    from bridle.cli.supervising import carrier_of, supervised
+async def _connect_background(session_id: str, tell: Callable[[str], None]) -> _Attached:
+    """Attach through the process for background sessions, which resumes the session if needed."""
+    from bridle.cli.background_server import connect_background
 
-    carrier = carrier_of(session_id)
-    if carrier is None or carrier.pid != pid:
-        return None
-    leaving = AsyncExitStack()
-    try:
-        client = await leaving.enter_async_context(supervised(session_id))
-        return _Attached(await client.session(session_id), client, leaving)
-    except AgentError:  # it cannot be talked to, but its inbox can be used
-        await leaving.aclose()
-        return None
-    except BaseException:
-        await leaving.aclose()
-        raise
+    async with AsyncExitStack() as leaving:
+        client = await leaving.enter_async_context(connect_background(session_id, tell))
+        session = await client.session(session_id)
+        return _Attached(session, client, leaving.pop_all(), client.where)
+    raise AssertionError("the block returns or raises")
 
 
 class EarlierSessions:

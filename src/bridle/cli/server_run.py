@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bridle import __version__
+from bridle.cli.background_server import settings_digest
 from bridle.cli.browser import redirect_file
 from bridle.cli.commands.serve import server_folder
 from bridle.cli.exit_codes import INTERRUPTED, complain
@@ -23,7 +24,6 @@ from bridle.cli.server_setup import FACE, ChoiceList, allowed_choices, engine_fa
 from bridle.cli.setup import Setup
 from bridle.cli.signals import END_SIGNALS, on_signals, run_async
 from bridle.cli.style import paint_for
-from bridle.cli.supervising import identity
 from bridle.cli.whereabouts import recorded
 from bridle.config.paths import state_folder
 from bridle.config.settings import Settings
@@ -179,7 +179,7 @@ def door_of(flags: dict[str, Any]) -> "Door":
 def _face(flags: dict[str, Any]) -> str:
     """The name in which this server carries sessions: one with other rules has another."""
     deciding = {name: value for name, value in flags.items() if name not in _REACH}
-    return f"{FACE}:{identity(deciding, os.environ)}"
+    return f"{FACE}:{settings_digest(deciding, os.environ)}"
 
 
 def room_of(

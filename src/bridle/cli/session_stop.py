@@ -1,4 +1,4 @@
-"""Stop sessions wherever they run: through their supervisor, or by an inbox message."""
+"""Stop sessions wherever they run: through their server, or by an inbox message."""
 
 import asyncio
 import os
@@ -7,16 +7,16 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
+from bridle.cli.background_server import (
+    BackgroundServer,
+    background_server_of,
+    background_servers,
+    background_sessions,
+    forget_session,
+)
 from bridle.cli.commands.background import has_work, running_sessions
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.session_edit import edit_session
-from bridle.cli.supervising import (
-    Supervisor,
-    carrier_of,
-    forget_session,
-    noted_sessions,
-    supervisors,
-)
 from bridle.cli.user_input import user_name
 from bridle.engine.recovery import end_parked
 from bridle.engine.session import Session
@@ -52,12 +52,12 @@ class Stopped(NamedTuple):
 def stop_one(start: str) -> Stopped:
     """Stop a session; it is no longer a background session."""
     found = find_session(session_folder(), start)
-    carrier = carrier_of(found.id)
-    if carrier is not None and carrier.pid:
-        asyncio.run(_interrupt(carrier, found.id))
+    server = background_server_of(found.id)
+    if server is not None and server.pid:
+        asyncio.run(_interrupt(server, found.id))
         stopped = Stopped(found.id)
     else:
-        stopped = _stop_alone(found, known=carrier is not None)
+        stopped = _stop_alone(found, known=server is not None)
     forget_session(found.id)
     return stopped
 
@@ -66,15 +66,15 @@ def stop_all() -> list[Stopped]:
     """Stop all background sessions and the processes that run them."""
     active = [one.id for one in running_sessions() if one.background and one.is_active]
     stopped = [stop_one(session_id) for session_id in active]
-    for session_id in noted_sessions():
+    for session_id in background_sessions():
         forget_session(session_id)
-    _dismiss([one for one in supervisors() if one.pid])
+    _dismiss([one for one in background_servers() if one.pid])
     return stopped
 
 
-async def _interrupt(carrier: Supervisor, session_id: str) -> None:
+async def _interrupt(server: BackgroundServer, session_id: str) -> None:
     """Interrupt the turn, and those that are queued behind it."""
-    async with carrier.client() as client:
+    async with server.client() as client:
         session = await client.open(session_id)
         for _ in range(_TURNS):
             await session.interrupt()
@@ -107,7 +107,7 @@ def _stop_alone(found: SessionSummary, *, known: bool) -> Stopped:
     return Stopped(found.id)
 
 
-def _dismiss(running: list[Supervisor]) -> None:
+def _dismiss(running: list[BackgroundServer]) -> None:
     """Ask them to end, and wait until they have."""
     for one in running:
         with suppress(ProcessLookupError, PermissionError):

@@ -41,7 +41,7 @@ def command(target: str, session: str | None, **flags: Any) -> int:
             "a session ID is only allowed after a server URL",
             hint=f"To attach to a session of this machine: bridle attach {session}",
         )
-    from bridle.cli.attaching import attach_to
+    from bridle.cli.session_attach import attach_to
 
     is_plain = flags["plain"] or flags["watch"] or flags["quiet"] or flags["thinking"]
     full_screen = not is_plain and is_screen() and is_installed()

@@ -123,9 +123,9 @@ def age(stamp: str) -> str:
 
 def running_sessions() -> list[RunningSession]:
     """Return background sessions, and those that are open or parked; the newest first."""
-    from bridle.cli.supervising import noted_sessions
+    from bridle.cli.background_server import background_sessions
 
-    noted, state = noted_sessions(), state_folder(os.environ)
+    noted, state = background_sessions(), state_folder(os.environ)
     entries = list_sessions(state, _NEWEST)
     older = sorted(noted - {entry.id for entry in entries}, reverse=True)
     entries += [found[1] for name in older if (found := get_session(state, name)) is not None]
