@@ -126,7 +126,7 @@ _LONG = (
     *("chat/test_service_killed", "chat/test_service_away", "web/test_journeys_work"),
     *("web/test_journeys_turns", "bridges/test_acp_editor", "cli/test_background_command"),
     *("corpus/test_hostile_corpus", "tui/test_screen_sizes", "chat/test_workers_killed"),
-    *("server/test_schemathesis", "agents/test_acp_scripted", "tui/test_obeying_more"),
+    *("server/test_schemathesis", "agents/test_acp_scripted", "tui/test_slash_pages"),
     *("tui/test_question_panel", "agents/test_claude_conformance", "cli/test_completion"),
     *("chat/test_remote_tools", "cli/test_mcp_command", "tools/test_lifeline"),
     *("chat/test_mcp_foreign", "agents/test_acp_engine", "web/test_journeys_long"),

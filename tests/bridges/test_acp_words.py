@@ -25,7 +25,7 @@ from bridle.server.acp.file_changes import changes
 from bridle.server.acp.permissions import answer_of, options_of, question_of
 from bridle.server.acp.replay import past_of
 from bridle.server.acp.session import command_of, parts_of
-from bridle.server.acp.words import Calls, Change, fenced
+from bridle.server.acp.updates import Calls, Change, fenced
 from bridle.workspace.workspace import Workspace
 
 RENAMED = "diff --git a/a b/b\nrename from a\nrename to b\n"
@@ -44,13 +44,13 @@ def test_only_a_clear_yes_that_was_offered_is_one():
         ("allow_once", "allow_once", "Allow once"),
         ("allow_session", "allow_always", "Allow for this session"),
         ("allow_rule", "allow_always", "Always allow: write(a)"),
-        ("reject_once", "reject_once", "Reject"),
+        ("reject_once", "reject_once", "Deny"),
     ]
     build = ApprovalAsked(ToolCall("c", "shell", {"command": "make"}), "hash", covers="builds")
     assert [one.name for one in options_of(build)] == [
         "Allow once",
-        "Allow tests and builds in this folder for this session",
-        "Reject",
+        "Allow for this session: tests and builds in this folder",
+        "Deny",
     ]
     assert said(asked, "allow_once") == YES
     assert said(asked, "allow_session") == Answer(True, "session")
@@ -68,7 +68,7 @@ def test_a_yes_that_may_not_last_is_offered_once_and_taken_once():
 def test_a_question_of_the_models_own_has_its_answers_to_choose_from():
     given = {"question": "Which?", "options": ["left", "right"]}
     asked = ApprovalAsked(ToolCall("c", "ask_user", given), "hash")
-    assert [one.name for one in options_of(asked)] == ["left", "right", "Do not answer"]
+    assert [one.name for one in options_of(asked)] == ["left", "right", "Leave unanswered"]
     assert said(asked, "answer_1") == Answer(True, word="right")
     assert said(asked, "answer_2") == NO
 
@@ -77,7 +77,7 @@ def test_all_of_a_long_command_is_in_the_question_and_so_is_the_reason():
     line = "echo " + "x" * 500 + "\u202e"
     call = ToolCall("c", "shell", {"command": line})
     asked = ApprovalAsked(call, "hash", reason="nobody knows it")
-    begun = Calls("/w").begun(call, ())
+    begun = Calls("/w").start(call, ())
     fields = {name: getattr(begun, name) for name in begun.model_fields_set - {"session_update"}}
     question = to_wire(question_of(asked, "s", schema.ToolCallUpdate(**fields)))
     texts = [one["content"]["text"] for one in question["toolCall"]["content"]]
@@ -89,7 +89,7 @@ def test_all_of_a_long_command_is_in_the_question_and_so_is_the_reason():
 def test_output_comes_as_it_is_said_and_a_change_stays_to_be_seen():
     calls = Calls("/w")
     shell = ToolCall("s", "shell", {"command": "make"})
-    calls.begun(shell, ())
+    calls.start(shell, ())
     calls.update(ToolOutputDelta("s", "a\n"))
     running = to_wire(calls.update(ToolOutputDelta("s", "b\n")))
     assert (running["status"], running["content"][0]["content"]["text"]) == (
@@ -98,11 +98,11 @@ def test_output_comes_as_it_is_said_and_a_change_stays_to_be_seen():
     )
     ended = to_wire(calls.update(ToolResultEvent(ToolOutput("s", "all"))))
     assert (ended["status"], ended["content"][0]["content"]["text"]) == ("completed", "all")
-    begun = to_wire(calls.begun(WRITE, (Change("a", None, "x"),)))
+    begun = to_wire(calls.start(WRITE, (Change("a", None, "x"),)))
     assert begun["content"] == [{"type": "diff", "path": "/w/a", "newText": "x"}]
     ended = to_wire(calls.update(ToolResultEvent(ToolOutput("c", "written"))))
     assert (ended["status"], "content" in ended) == ("completed", False)
-    calls.begun(WRITE, (Change("a", None, "x"),))
+    calls.start(WRITE, (Change("a", None, "x"),))
     failed = to_wire(calls.update(ToolResultEvent(ToolOutput("c", "no", True))))
     assert (failed["status"], failed["content"][0]["content"]["text"]) == ("failed", "no")
 
@@ -224,9 +224,9 @@ def test_whatever_a_model_asks_for_can_be_shown_and_asked(tmp_path_factory, name
     """The schema of the library takes it, and nothing breaks."""
     call = ToolCall("c", name, arguments)
     found = changes(call, Workspace(tmp_path_factory.getbasetemp()))
-    begun = Calls("/w").begun(call, found)
+    begun = Calls("/w").start(call, found)
     note = parse_update({"sessionId": "s", "update": to_wire(begun)})
     assert not isinstance(note, TraceEvent)
     asked = ApprovalAsked(call, "hash")
-    question = question_of(asked, "s", Calls("/w").again(call, found))
+    question = question_of(asked, "s", Calls("/w").refresh(call, found))
     assert schema.RequestPermissionRequest.model_validate(to_wire(question)).options

@@ -4,11 +4,11 @@ from io import StringIO
 
 import pytest
 
-from bridle.cli import event_lines
-from bridle.cli.event_lines import StepCounter, trace_line
-from bridle.cli.screen import Screen
-from bridle.cli.story import Story
+from bridle.cli import render
+from bridle.cli.printer import Printer
+from bridle.cli.render import StepCounter, trace_line
 from bridle.cli.style import Paint
+from bridle.cli.transcript import SessionLines
 from bridle.events import (
     AgentActivity,
     AgentResponded,
@@ -31,7 +31,7 @@ CALL = ToolCall("c1", "shell", {"command": "ls"})
 def screen_with(*events):
     """What they put on the screen beside the answer."""
     err = StringIO()
-    screen = Screen(StringIO(), err, live=True, paint=PLAIN)
+    screen = Printer(StringIO(), err, live=True, paint=PLAIN)
     for seq, event in enumerate(events, 1):
         screen.feed(Record(seq, "", event))
     return err.getvalue()
@@ -76,9 +76,9 @@ def test_an_activity_is_shown_once_where_no_call_says_so():
 
 
 def test_what_replies_cost_of_which_nobody_said_so_is_unknown_and_not_nothing():
-    line = event_lines.usage_line(ExecutionMetrics(), steps=1)
+    line = render.usage_line(ExecutionMetrics(), steps=1)
     assert line == "1 step · 0 tokens in · 0 out · cost unknown"
-    assert event_lines.usage_line(ExecutionMetrics()) == "0 steps · 0 tokens in · 0 out · $0.00"
+    assert render.usage_line(ExecutionMetrics()) == "0 steps · 0 tokens in · 0 out · $0.00"
 
 
 def test_the_steps_of_an_agent_are_its_replies_and_the_cost_is_what_it_said():
@@ -87,7 +87,7 @@ def test_the_steps_of_an_agent_are_its_replies_and_the_cost_is_what_it_said():
     says = ResponseCompleted("complete", Message("assistant", (Text("done"),)))
     used = UsageReported(Usage(1000, 42), "m", 0.5, priced=True)
     turn = (asks, grows, says, used, AgentResponded("claude-code", 1), TurnEnded(1, "done"))
-    steps, story, lines = StepCounter(), Story(PLAIN, 80), []
+    steps, story, lines = StepCounter(), SessionLines(PLAIN, 80), []
     for seq, event in enumerate((*turn, *turn), 1):
         steps.add(event)
         lines += story.lines(Record(seq, "", event))
@@ -96,4 +96,4 @@ def test_the_steps_of_an_agent_are_its_replies_and_the_cost_is_what_it_said():
             steps = StepCounter()
     wanted = "2 steps · 1,000 tokens in · 42 out · $0.50"
     assert [line for line in lines if "steps" in line] == [f"  {wanted} · #6", f"  {wanted} · #12"]
-    assert list(story.total())[-1] == "in all  4 steps · 2,000 tokens in · 84 out · $1.00"
+    assert list(story.totals())[-1] == "in all  4 steps · 2,000 tokens in · 84 out · $1.00"

@@ -100,15 +100,15 @@ def test_a_rule_is_previewed_then_written_and_holds_from_then_on(bridle: Program
         terminal.expect("❯ ")
         terminal.type("again\n")
         shown = terminal.expect("/r/N] ")
-        assert "asked before in this session, and allowed once" in shown
+        assert "similar calls were allowed once in this session" in shown
         terminal.type("r\n")
-        shown = terminal.expect("write this rule? [y/N] ")
+        shown = terminal.expect("Save this rule? [y/N] ")
         assert "in this folder alone: " in shown
-        assert "it would have covered 1 of the last 1 call in this folder: shell touch" in shown
+        assert "It would have covered 1 of the last 1 call in this folder: shell touch" in shown
         terminal.type("n\n")
         terminal.expect("/r/N] ")
         terminal.type("r\n")
-        terminal.expect("write this rule? [y/N] ")
+        terminal.expect("Save this rule? [y/N] ")
         terminal.type("y\n")
         terminal.expect("Second.")
     first, second, third, fourth, last = rules.read_text().splitlines()

@@ -90,7 +90,7 @@ def test_one_who_watches_sees_everything_and_is_asked_nothing(bridle: Program):
             terminal.expect("watching")
             server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "make it"})
             terminal.expect("(me)")  # the owner: it was not bob who said it
-            terminal.expect("needs approval")
+            terminal.expect("it still needs approval")
             answer(server, question(server, session))
             terminal.expect("Made.")
             terminal.type("\x03")
@@ -104,7 +104,7 @@ def test_in_a_pipe_each_line_is_a_prompt_and_a_question_is_left_to_others(bridle
     with served(bridle, "-m", bridle.script("One.", SHELL, "Made.")) as server:
         done = bridle.run("attach", server.url, stdin=b"first\nmake it\n")
         assert (done.returncode, done.stdout) == (0, "One.\n")
-        assert "waits for an answer that nobody here can give" in done.stderr
+        assert "the turn needs approval, and no one here can give it" in done.stderr
         [line] = server.ask("GET", "/api/sessions")["sessions"]
         assert (line["state"], line["waiting"]) == ("waiting", 1)
         answer(server, question(server, line["id"]))

@@ -6,8 +6,8 @@ import json
 from cli_program import Program
 
 from bridle.cli.commands.sessions.list import session_lines
-from bridle.cli.event_lines import notice_lines
-from bridle.cli.screen import Screen
+from bridle.cli.printer import Printer
+from bridle.cli.render import notice_lines
 from bridle.cli.session_state import SessionState
 from bridle.cli.style import Paint
 from bridle.events import (
@@ -46,7 +46,7 @@ def test_a_task_is_a_line_when_it_begins_and_one_when_it_ends():
 
 def test_what_a_child_does_is_seen_line_by_line_and_other_tools_are_not():
     out, err = io.StringIO(), io.StringIO()
-    screen = Screen(out, err, live=False, paint=PLAIN)
+    screen = Printer(out, err, live=False, paint=PLAIN)
     calls = [
         ToolCall("1", "task", {"prompt": "p", "description": "count"}),
         ToolCall("2", "shell", {"command": "ls"}),

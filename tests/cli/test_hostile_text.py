@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle import events
-from bridle.cli import event_lines
-from bridle.cli.approval_text import request_text
-from bridle.cli.event_lines import notice_lines
-from bridle.cli.screen import Screen
-from bridle.cli.story import Story, heading
+from bridle.cli import render
+from bridle.cli.approval_prompt import full_text
+from bridle.cli.printer import Printer
+from bridle.cli.render import notice_lines
 from bridle.cli.style import Paint
+from bridle.cli.transcript import SessionLines, transcript_heading
 from bridle.events import Event, Recorded, Streamed, ToolCallReady, ToolResultEvent
 from bridle.messages import ToolCall, ToolOutput
 from bridle.protocols.store import Record, SessionSummary
@@ -79,17 +79,17 @@ class Tty(io.StringIO):
 def shown(feed: list[Event], paint: Paint, out: io.StringIO) -> Iterator[str]:
     """Everything that a screen writes, and a story tells, of these events."""
     err = type(out)()
-    screen = Screen(out, err, thinking=True, paint=paint)
-    story = Story(paint, 40, thinking=True)
+    screen = Printer(out, err, thinking=True, paint=paint)
+    story = SessionLines(paint, 40, thinking=True)
     for number, event in enumerate(feed):
         record = Record(number, "\x1b[2J", event)
         screen.feed(record)
         yield from story.lines(record)
         if isinstance(event, events.ApprovalAsked):
-            yield request_text(event, paint, 40)
-            yield request_text(event, paint, 40, "\x1bbefore\n")
+            yield full_text([event], paint, 40, lambda _: None)
+            yield full_text([event], paint, 40, lambda _: "\x1bbefore\n")
     screen.break_line()
-    yield from (*story.total(), out.getvalue(), err.getvalue())
+    yield from (*story.totals(), out.getvalue(), err.getvalue())
     records = [Record(number, "\x1b[2J", event) for number, event in enumerate(feed)]
     told = partial(notice_lines, paint=Paint())
     yield from to_markdown(SessionSummary("s", title="\x1b]0;x\x07"), records, told)
@@ -109,13 +109,13 @@ def test_calls_side_by_side_are_named_harmlessly(calls: list[ToolCall], of: str)
     feed += [ToolResultEvent(ToolOutput(call.id, "done", name=call.name)) for call in calls]
     for line in shown(feed, Paint(False), io.StringIO()):
         assert not OBEYED.search(line)
-    for line in event_lines.result_lines(ToolOutput("1", "x"), Paint(False), 80, of=of):
+    for line in render.result_lines(ToolOutput("1", "x"), Paint(False), 80, of=of):
         assert not OBEYED.search(line) and "\n" not in line
 
 
 @given(values(SessionSummary), TEXT)
 def test_a_heading_is_harmless(found: SessionSummary, path: str):
-    for line in heading(found, path, Paint(False)):
+    for line in transcript_heading(found, path, Paint(False)):
         assert not OBEYED.search(line) and "\n" not in line
 
 

@@ -6,14 +6,14 @@ import pty
 
 import pytest
 
-from bridle.cli.lines import Lines
+from bridle.cli.line_reader import LineReader
 from rig import run
 
 
 def test_each_line_goes_to_whoever_asked_last():
     async def work():
         outside, inside = pty.openpty()
-        lines = Lines(inside)
+        lines = LineReader(inside)
         first = asyncio.ensure_future(lines.next())
         await asyncio.sleep(0)
         lines.discard()
@@ -34,7 +34,7 @@ def test_each_line_goes_to_whoever_asked_last():
 def test_what_came_at_once_is_shared(data):
     async def work():
         inside, outside = os.pipe()
-        lines = Lines(inside)
+        lines = LineReader(inside)
         waiting = [asyncio.ensure_future(lines.next()) for _ in range(3)]
         await asyncio.sleep(0)
         os.write(outside, data)
@@ -48,7 +48,7 @@ def test_what_came_at_once_is_shared(data):
 def test_one_who_gives_up_leaves_the_line_to_others():
     async def work():
         inside, outside = os.pipe()
-        lines = Lines(inside)
+        lines = LineReader(inside)
         first = asyncio.ensure_future(lines.next())
         second = asyncio.ensure_future(lines.next())
         await asyncio.sleep(0)

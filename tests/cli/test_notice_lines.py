@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from bridle.cli import event_lines
-from bridle.cli.event_lines import notice_lines, trace_line
-from bridle.cli.screen import Screen
+from bridle.cli.printer import Printer
+from bridle.cli.render import notice_lines, trace_line
 from bridle.cli.style import Paint
 from bridle.events import (
     Event,
@@ -21,6 +20,7 @@ from bridle.events import (
     Undone,
 )
 from bridle.messages import ToolCall
+from bridle.presentation.calls import call_subject
 from bridle.protocols.store import Record
 
 PLAIN = Paint(False)
@@ -84,7 +84,7 @@ def test_what_a_hook_did_is_told_in_a_line(detail: dict[str, Any], line: str):
 )
 def test_files_are_named_once_where_the_result_names_them(tool: str, told: bool):
     err = io.StringIO()
-    screen = Screen(io.StringIO(), err, paint=PLAIN)
+    screen = Printer(io.StringIO(), err, paint=PLAIN)
     changed = FilesChanged(1, "1", (FileChange("a"),), ("b: too large",))
     for event in (ToolCallReady(ToolCall("1", tool, {})), changed):
         screen.feed(Record(1, "", event))
@@ -95,5 +95,5 @@ def test_files_are_named_once_where_the_result_names_them(tool: str, told: bool)
 def test_a_patch_and_a_plan_are_known_by_what_they_are_about():
     patch = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-1\n+2\n"
     patch += "--- /dev/null\n+++ b/y.py\n@@ -0,0 +1 @@\n+1\n"
-    assert event_lines.subject_of(ToolCall("1", "apply_patch", {"patch": patch})) == "x.py, y.py"
-    assert event_lines.subject_of(ToolCall("1", "exit_plan_mode", {"plan": "\n# A\nb"})) == "# A"
+    assert call_subject(ToolCall("1", "apply_patch", {"patch": patch})) == "x.py, y.py"
+    assert call_subject(ToolCall("1", "exit_plan_mode", {"plan": "\n# A\nb"})) == "A"

@@ -6,12 +6,7 @@ import shlex
 import pytest
 from cli_program import Program
 
-from bridle.cli.approval_text import (
-    is_question,
-    parse_question_answer,
-    question_choices,
-    question_text,
-)
+from bridle.cli.approval_prompt import answer_prompt, full_text, is_question, parse_answer
 from bridle.cli.style import Paint
 from bridle.events import ApprovalAsked, ModeChanged, ToolResultEvent, TurnEnded
 from bridle.messages import ToolCall
@@ -31,7 +26,7 @@ def asked(name, **arguments):
 
 def plain(name, **arguments):
     request, paint = asked(name, **arguments), Paint(False)
-    text = f"{question_text(request, paint, 40)}\n{question_choices(request, paint)}"
+    text = f"{full_text([request], paint, 40)}\n{answer_prompt(request)}"
     return text.split("\n")
 
 
@@ -45,7 +40,7 @@ def test_a_plan_is_shown_whole_as_markdown_with_a_mark_before_each_line():
         "  │ 2. look at it",
         "  │",
         "  │ \\x1b[2J? Go ahead with this plan?",
-        "  [y] yes  [y WORDS] yes, with changes  [n] no  or say what is wrong with it",
+        "  [y] Yes  [y WORDS] Yes, with changes  [n] Keep planning  or say what is wrong with it",
         "  [y/N] ",
     ]
 
@@ -57,12 +52,15 @@ def test_a_question_has_numbered_options_and_long_words_are_folded():
         f"  │ ↪ {'w' * 16}",
         "  1. tabs",
         "  2. spa ces",
-        "  a number, or other words; nothing leaves it unanswered",
+        "  Type a number, or other words; an empty line leaves it unanswered.",
         "  > ",
     ]
     closed = plain("ask_user", question="?", options=["a", "b"], free_text=False)
-    assert closed[-2] == "  a number; nothing leaves it unanswered"
-    assert plain("ask_user", question="?")[-2] == "  your answer; nothing leaves it unanswered"
+    assert closed[-2] == "  Type a number; an empty line leaves it unanswered."
+    assert (
+        plain("ask_user", question="?")[-2]
+        == "  Type your answer; an empty line leaves it unanswered."
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +81,7 @@ def test_a_question_has_numbered_options_and_long_words_are_folded():
     ],
 )
 def test_a_plan_is_agreed_to_by_a_yes_and_by_nothing_else(typed, answer):
-    assert parse_question_answer(asked("exit_plan_mode", plan=PLAN), typed) == answer
+    assert parse_answer(asked("exit_plan_mode", plan=PLAN), typed) == answer
 
 
 @pytest.mark.parametrize(
@@ -100,7 +98,7 @@ def test_a_plan_is_agreed_to_by_a_yes_and_by_nothing_else(typed, answer):
     ],
 )
 def test_a_question_is_answered_by_a_number_or_by_words(typed, answer):
-    assert parse_question_answer(asked("ask_user", **QUESTION), typed) == answer
+    assert parse_answer(asked("ask_user", **QUESTION), typed) == answer
 
 
 def test_other_calls_are_no_questions_of_this_kind():
@@ -213,7 +211,7 @@ def test_in_the_repl_plan_is_a_word_and_what_was_agreed_ends_it(bridle: Program)
     with bridle.terminal("repl", "-m", model) as terminal:
         terminal.expect("❯ ")
         terminal.type("/plan make it so\n")
-        terminal.expect("plan mode: nothing is changed until you agree")
+        terminal.expect("Mode plan: reads and plans; changes nothing.")
         terminal.expect("[y/N] ")
         terminal.type("y\n")
         terminal.expect("planned")

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.cli.approval_text import (
-    group_choices,
-    group_text,
+from bridle.cli.approval_prompt import (
+    answer_prompt,
+    full_text,
+    group_prompt,
     parse_answer,
     parse_group_answers,
-    request_choices,
-    request_text,
 )
 from bridle.cli.style import Paint, cells
 from bridle.events import ApprovalAsked
@@ -30,6 +29,10 @@ def asked(name: str, arguments: dict[str, Any], **more: Any) -> ApprovalAsked:
     return ApprovalAsked(ToolCall("1", name, arguments), "hash", "it asks", cwd="/w", **more)
 
 
+def request_text(asked: ApprovalAsked, paint: Paint, width: int = 200) -> str:
+    return full_text([asked], paint, width, lambda _: None)
+
+
 def test_a_request_to_read_names_the_file_in_its_first_line():
     asked = ApprovalAsked(ToolCall("c", "read", {"path": ".env"}), "it holds credentials")
     assert request_text(asked, Paint(False), 80).startswith("? Allow read of .env?\n")
@@ -43,7 +46,7 @@ def test_every_command_of_a_line_stands_on_a_line_of_its_own():
         "  why: it asks",
         "  in:  /w",
         f"  │ $ {LINE}",
-        "  that is 3 commands:",
+        "  3 commands:",
         "  │ git add -A",
         "  │ git commit -m x",
         "  │ git push",
@@ -65,7 +68,7 @@ def test_what_is_known_besides_the_call_is_said():
         "  why: it asks (ask: shell(make))",
         "  in:  /w",
         "  │ $ make",
-        "  asked before in this session, and allowed 3 times",
+        "  similar calls were allowed 3 times in this session",
         "  rule: allow: shell(make), in this folder",
     ]
 
@@ -187,17 +190,17 @@ def test_an_argument_that_is_no_part_of_the_change_is_shown_beside_it():
     ],
 )
 def test_only_what_would_count_is_offered(more: dict[str, Any], keys: str):
-    offered = request_choices(asked("shell", {"command": "x"}, **more), 80)
+    offered = answer_prompt(asked("shell", {"command": "x"}, **more), 80)
     assert offered.splitlines()[-1].strip() + " " == keys
     assert max(map(cells, offered.splitlines())) <= 80
 
 
 def test_once_and_for_the_session_are_told_apart():
-    build = request_choices(asked("shell", {"command": "make"}, covers="builds"))
-    assert "[y] allow once  [s] allow tests and builds in this folder for this session" in build
-    other = request_choices(asked("shell", {"command": "git push"}))
-    assert "[y] allow once  [s] allow for this session" in other
-    assert "[s]" not in request_choices(asked("read", {"path": ".env"}, once_only=True))
+    build = answer_prompt(asked("shell", {"command": "make"}, covers="builds"))
+    assert "[y] Allow once  [s] Allow for this session: tests and builds in this folder" in build
+    other = answer_prompt(asked("shell", {"command": "git push"}))
+    assert "[y] Allow once  [s] Allow for this session  [n] Deny" in other
+    assert "[s]" not in answer_prompt(asked("read", {"path": ".env"}, once_only=True))
 
 
 @pytest.mark.parametrize(
@@ -213,13 +216,17 @@ def test_once_and_for_the_session_are_told_apart():
     ],
 )
 def test_a_yes_with_words_begins_as_one(line: str, answer: Answer):
-    assert parse_answer(line) == answer
+    assert parse_answer(asked("shell", {"command": "x"}), line) == answer
 
 
 @given(st.text(max_size=30))
 def test_what_does_not_begin_with_a_yes_is_none(line: str):
-    if parse_answer(line).allowed:
+    if parse_answer(asked("shell", {"command": "x"}), line).allowed:
         assert re.match(r"\s*(?:y|yes|s|a|always|r|rule)\s*(?:,|$)", line, re.IGNORECASE)
+
+
+def path_of(asked: ApprovalAsked) -> Any:
+    return asked.call.arguments["path"]
 
 
 def group(count: int, **more: Any) -> list[ApprovalAsked]:
@@ -227,7 +234,7 @@ def group(count: int, **more: Any) -> list[ApprovalAsked]:
 
 
 def test_questions_that_belong_together_are_numbered_and_share_their_reason():
-    text = group_text(group(2), PLAIN, 80, [None, "0\n"])
+    text = full_text(group(2), PLAIN, 80, lambda one: {"1.md": "0\n"}.get(path_of(one)))
     assert text.splitlines() == [
         "? Allow these 2 calls?",
         "  why: it asks",
@@ -242,7 +249,7 @@ def test_questions_that_belong_together_are_numbered_and_share_their_reason():
         "  │ +1",
     ]
     other = asked("edit", {"path": "x", "old": "a", "new": "b"}, rule="ask: edit")
-    mixed = group_text([*group(1), other], PLAIN, 80, [None, None]).splitlines()
+    mixed = full_text([*group(1), other], PLAIN, 80, lambda _: None).splitlines()
     assert mixed.count("  why: it asks") == 1 and "  why: it asks (ask: edit)" in mixed
 
 
@@ -268,8 +275,8 @@ def test_one_answer_counts_for_all_and_numbers_for_some(line: str | None, answer
 
 
 def test_a_session_is_not_offered_where_a_yes_is_for_once():
-    assert group_choices(group(2), 80).endswith("  [y/s/1,2/each/N] ")
-    assert group_choices(group(2, once_only=True), 80).endswith("  [y/1,2/each/N] ")
+    assert group_prompt(group(2), 80).endswith("  [y/s/1,2/each/N] ")
+    assert group_prompt(group(2, once_only=True), 80).endswith("  [y/1,2/each/N] ")
 
 
 @given(st.lists(st.text(st.sampled_from(["a", "\x1b", "\n", "\u202e", "漢"])), max_size=3))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.cli import event_lines
-from bridle.cli.approval_text import parse_answer, request_text
-from bridle.cli.event_lines import trace_line
-from bridle.cli.screen import Screen
+from bridle.cli import render
+from bridle.cli.approval_prompt import full_text, parse_answer
+from bridle.cli.printer import Printer
+from bridle.cli.render import trace_line
 from bridle.cli.style import Paint, cells, cut, paint_for
 from bridle.events import (
     ApprovalAnswered,
@@ -54,7 +54,7 @@ class Tty(io.StringIO):
     ],
 )
 def test_a_call_is_one_harmless_line(name: str, arguments: dict[str, Any], line: str):
-    assert event_lines.call_line(ToolCall("1", name, arguments), PLAIN, 100) == line
+    assert render.call_line(ToolCall("1", name, arguments), PLAIN, 100) == line
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_call_is_one_harmless_line(name: str, arguments: dict[str, Any], line:
     ],
 )
 def test_a_result_is_the_line_that_says_most(output: ToolOutput, line: str):
-    assert event_lines.result_lines(output, PLAIN, 40) == [line]
+    assert render.result_lines(output, PLAIN, 40) == [line]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_result_is_the_line_that_says_most(output: ToolOutput, line: str):
     ],
 )
 def test_an_unknown_price_is_said_to_be_unknown(metrics: ExecutionMetrics, line: str):
-    assert event_lines.usage_line(metrics) == line
+    assert render.usage_line(metrics) == line
 
 
 def test_another_try_and_another_model_are_said():
@@ -122,7 +122,7 @@ def test_the_lines_of_a_retry_are_replaced_as_a_whole(monkeypatch: pytest.Monkey
 
     monkeypatch.setenv("TERM", "xterm")
     err = Tty()
-    screen = Screen(io.StringIO(), err, live=True, paint=PLAIN)
+    screen = Printer(io.StringIO(), err, live=True, paint=PLAIN)
     error = "you have sent too many requests " * 7
     screen.feed(Record(1, "", TraceEvent("retry", {"attempt": 2, "seconds": 1, "error": error})))
     rows = err.getvalue().count("\n")
@@ -134,7 +134,7 @@ def test_the_lines_of_a_retry_are_replaced_as_a_whole(monkeypatch: pytest.Monkey
 def test_a_record_is_written_as_it_stands_in_the_log():
     event = TextDelta("hé\x1b")
     line, digest = encode_line(7, "2026-01-01T00:00:00.000Z", encode_data(event), "before")
-    assert event_lines.json_line(Record(7, "2026-01-01T00:00:00.000Z", event, digest)) == line
+    assert render.json_line(Record(7, "2026-01-01T00:00:00.000Z", event, digest)) == line
 
 
 @given(st.text(max_size=50), st.integers(1, 30))
@@ -156,7 +156,12 @@ def asked(name: str, arguments: dict[str, Any]) -> ApprovalAsked:
 
 
 def test_a_question_shows_the_exact_command_with_everything_visible():
-    text = request_text(asked("shell", {"command": f"echo {EVIL}\nrm -rf x", "timeout": 9}), PLAIN)
+    text = full_text(
+        [asked("shell", {"command": f"echo {EVIL}\nrm -rf x", "timeout": 9})],
+        PLAIN,
+        200,
+        lambda _: None,
+    )
     assert text.splitlines() == [
         "? Run this command?",
         "  why: it may change things",
@@ -187,19 +192,23 @@ def test_a_question_shows_the_exact_command_with_everything_visible():
     ],
 )
 def test_a_question_shows_the_change_that_a_call_would_make(arguments, before, lines):
-    text = request_text(asked("edit", arguments), PLAIN, 200, before)
+    text = full_text([asked("edit", arguments)], PLAIN, 200, lambda _: before)
     assert [line.removeprefix("  │ ") for line in text.splitlines()[3:]] == lines
 
 
 def test_a_long_line_of_a_question_is_folded_and_cannot_pose_as_the_question():
-    text = request_text(asked("shell", {"command": "true" + " " * 20 + "[y/s/N] y"}), PLAIN, 26)
+    text = full_text(
+        [asked("shell", {"command": "true" + " " * 20 + "[y/s/N] y"})], PLAIN, 26, lambda _: None
+    )
     assert text.splitlines()[4:] == ["  │ $ true" + " " * 14, "  │ ↪       [y/s/N] y"]
     assert text.splitlines()[1:4] == ["  why: it may change ", "  ↪ things", "  in:  /w"]
 
 
 def test_a_long_change_is_shown_whole():
     content = "\n".join(f"line {number}" for number in range(5000))
-    text = request_text(asked("write", {"path": "a", "content": content}), PLAIN)
+    text = full_text(
+        [asked("write", {"path": "a", "content": content})], PLAIN, 200, lambda _: None
+    )
     assert "line 0\n" in text and "line 2500\n" in text and "+ line 4999\n" in text
 
 
@@ -219,7 +228,7 @@ def test_a_long_change_is_shown_whole():
     ],
 )
 def test_anything_but_a_clear_yes_is_no(line: str | None, answer: Answer):
-    assert parse_answer(line) == answer
+    assert parse_answer(asked("shell", {"command": "x"}), line) == answer
 
 
 CALL = ToolCall("1", "read", {"path": "a"})
@@ -239,7 +248,7 @@ TURN: list[Event] = [
 
 
 def shown(events: list[Event], out: io.StringIO, err: io.StringIO, **options: Any) -> None:
-    screen = Screen(out, err, paint=PLAIN, **options)
+    screen = Printer(out, err, paint=PLAIN, **options)
     for number, event in enumerate(events, 1):
         screen.feed(Record(number, "", event))
 
@@ -307,7 +316,7 @@ def test_who_refused_and_why_is_said():
     shown([asked("shell", {"command": "ls"}), answer], io.StringIO(), err)
     assert err.getvalue().splitlines() == [
         "  ? it may change things",
-        "  ✗ refused by ada: not now",
+        "  ✗ denied by ada: not now",
     ]
 
 
@@ -325,5 +334,5 @@ def test_a_no_that_nobody_said_is_told_once_and_is_nobodys(by: str, word: str):
 
 def test_a_list_is_shown_by_its_first_entries():
     output = ToolOutput("1", "a.py\nb.py\n[exit code 0]", name="shell")
-    line = event_lines.result_lines(output, PLAIN, 80, command="ls")
+    line = render.result_lines(output, PLAIN, 80, command="ls")
     assert line == ["  ✓ 2 lines: a.py, b.py"]

@@ -100,12 +100,12 @@ def test_the_commands_of_the_repl(bridle: Program):
     assert (done.returncode, done.stdout) == (0, "ok\nok\nother\nother\n")
     assert sorted(prompts(bridle)) == [["hi"], ["ho", "hey", " /slash"]]
     for said in (
-        "1 step · 0 tokens in · 0 out · cost unknown\n",
-        "a new session\n",
-        "plan\n",
+        "model requests                    1\n",
+        "A new session, mode ask.\n",
+        "Mode: plan\n",
         "bridle: there is no mode nonsense\n",
         "bridle: there is no command /nonsense\n",
-        "bridle: /resume needs the id of a session\n",
+        "bridle: /resume needs ID\n",
         "bridle: there is no session 'zzz'\n",
         "  /resume ID ",
     ):

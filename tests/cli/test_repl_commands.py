@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from cli_program import Program
 
-from bridle.cli.repl_commands import ACTIONS
 from bridle.presentation.commands import TABLE
+from bridle.tui.slash.commands import COMMANDS
 
 WRITE = {"calls": [{"name": "write", "arguments": {"path": "a.txt", "content": "new\n"}}]}
 READ = {"calls": [{"name": "read", "arguments": {"path": "a.txt"}}]}
@@ -28,7 +28,7 @@ def told(bridle: Program, *lines: str, replies: tuple = ("ok",) * 4, flags=()) -
 
 def test_every_command_of_the_table_does_something_in_the_repl():
     """A9: one table; what is for the screen alone says so."""
-    assert set(ACTIONS) == {one.name for one in TABLE if one.where != "screen"} - {"quit"}
+    assert set(COMMANDS) == {one.name for one in TABLE if one.where != "screen"}
 
 
 def test_the_mode_is_true_and_shown_before_the_first_prompt(bridle: Program):
@@ -37,14 +37,17 @@ def test_the_mode_is_true_and_shown_before_the_first_prompt(bridle: Program):
         bridle, "/mode", "/mode auto", "/mode", "go", "/new", "/mode", replies=(SHELL, "ok")
     )
     assert (bridle.workspace / "made.txt").read_text() == "made\n"
-    modes = [line for line in said.splitlines() if line in ("ask", "auto", "its mode is ask")]
-    assert modes == ["ask", "auto", "auto", "its mode is ask", "ask"]
+    modes = [
+        line for line in said.splitlines() if line in ("ask", "auto") or "mode" in line.lower()
+    ]
+    changed = "Mode auto: asks nothing; what is denied stays denied."
+    assert modes == ["ask", changed, "auto", "A new session, mode ask.", "ask"]
 
 
 def test_plan_mode_from_the_first_line_writes_nothing(bridle: Program):
     """P4"""
     said = told(bridle, "/plan write it", replies=(WRITE, "I may not."))
-    assert "plan mode: nothing is changed until you agree" in said
+    assert "Mode plan: reads and plans; changes nothing." in said
     assert not (bridle.workspace / "a.txt").exists()
 
 
@@ -74,9 +77,9 @@ def test_an_undo_is_shown_and_asked_about_first(bridle: Program):
     lines = ("/undo", "go", "/undo", "n", "/mode", "/undo", "y", "/undo")
     said = told(bridle, *lines, replies=(READ, WRITE, "ok"), flags=("--mode", "edits"))
     assert "this session is empty" in said
-    assert "  ~ a.txt  will be restored" in said and "-new" in said.replace("      ", "")
-    assert said.count("restore 1 file? [y/N]") == 2
-    assert "nothing was changed" in said and said.count("1 file put back") == 1
+    assert "a.txt  will be restored" in said and "\n-new\n" in said
+    assert said.count("Undo turn 1? This restores 1 file. [y/N]") == 2
+    assert "Nothing was restored." in said and said.count("1 file put back") == 1
     assert file.read_text() == "old\n"
 
 
@@ -104,7 +107,7 @@ def test_what_there_is_to_work_with_is_told(bridle: Program):
     assert "money, this session" in said and "no limit" in said
     assert "python" in said
     assert "This session uses scripted" in said and " default model " in said
-    assert "there are auto, dark, light, plain" in said
+    assert all(f"  {name}  " in said for name in ("auto", "dark", "light", "plain"))
 
 
 def test_rules_and_grants_are_told(bridle: Program):
@@ -117,10 +120,10 @@ def test_rules_and_grants_are_told(bridle: Program):
 
 def test_a_lower_budget_holds_and_a_higher_one_is_refused(bridle: Program):
     said = told(bridle, "go", "/budget 2.50", "/budget 3", "/budget x", "/theme x", "/theme plain")
-    assert "at most $2.50" in said
+    assert "may spend $2.50 in all" in said
     assert "can only be lowered" in said
-    assert "not an amount of money: x" in said
-    assert "there is no theme x" in said and "no colours" in said
+    assert "x is not an amount of money" in said
+    assert "there is no theme x" in said and "Theme plain, until you leave" in said
 
 
 def test_a_command_of_one_s_own_is_a_prompt(bridle: Program):
@@ -133,7 +136,7 @@ def test_a_command_of_one_s_own_is_a_prompt(bridle: Program):
     theirs.mkdir(parents=True)
     (theirs / "deploy.md").write_text("Deploy it.\n")
     said = told(bridle, "/help", "/review the tests", "/deploy")
-    assert "  /review [WORDS]    Review something" in said
+    assert "  /review [WORDS]      Review something" in said
     assert "there is no command /deploy" in said
     data = [json.loads(line)["data"] for line in bridle.logs()[0].read_text().splitlines()]
     prompts = [one["content"] for one in data if one["type"] == "user_prompt"]
@@ -164,16 +167,16 @@ def test_a_question_of_a_background_session_is_answered_from_another_repl(backgr
     with background.terminal("repl", "-m", background.script("hi", name="other")) as terminal:
         terminal.expect("❯ ")
         terminal.type("hello\n")
-        terminal.expect("a question of another session waits: /approvals")
+        terminal.expect("1 approval needed in other sessions: /approvals")
         terminal.expect("❯ ")
         terminal.type("/approvals\n")
         terminal.expect("1 of 1 · go")
         terminal.expect("] ")
         terminal.type("y\n")
-        terminal.expect("answered yes")
+        terminal.expect("allowed")
         terminal.expect("❯ ")
         terminal.type(f"/resume {session}\n")
-        terminal.expect("taken up again: go")
+        terminal.expect("Resumed: go")
         terminal.expect("❯ ")
     assert (background.workspace / "made.txt").read_text() == "made\n"
 
@@ -189,7 +192,7 @@ def test_a_session_that_another_repl_holds_is_attached_to(bridle: Program):
         with bridle.terminal("repl", "-m", bridle.script("x", name="other")) as second:
             second.expect("❯ ")
             second.type(f"/resume {session}\n")
-            second.expect("taken up again: one")
+            second.expect("Resumed: one")
             second.expect("❯ ")
             second.type("make it\n")
             second.expect("$ echo made > made.txt")

@@ -31,7 +31,7 @@ def test_a_fork_goes_on_in_a_copy_and_leaves_the_first_as_it_was(bridle: Program
     first, second = sorted(prompts, key=lambda name: len(prompts[name]))
     assert [one["content"] for one in prompts[first]] == ["one"]
     assert [one["content"] for one in prompts[second]] == ["one", "two"]
-    assert f"now in {second}; {first} stays as it is" in said
+    assert f"Now in {second}; {first} is unchanged." in said
 
 
 def test_a_rewind_takes_turns_out_of_the_conversation_and_keeps_the_log(bridle: Program):
@@ -62,7 +62,7 @@ def test_a_session_in_which_nothing_was_said_has_nothing_to_copy(bridle: Program
 
 @pytest.mark.parametrize("line", ["/rewind x", "/rewind 0", "/fork -1", "/rewind 99999999999"])
 def test_a_number_that_is_none_is_said(bridle: Program, line: str):
-    assert "needs a whole number from 1 to 999999999" in told(bridle, "one", line)
+    assert "takes a number from 1 to 999999999" in told(bridle, "one", line)
 
 
 def test_a_title_is_given_and_tags_are_found_again(bridle: Program):
@@ -112,7 +112,7 @@ def test_a_change_of_title_leaves_what_waits_in_the_inbox_to_the_next_turn(bridl
 
 def test_a_search_and_an_export_from_the_line(bridle: Program):
     said = told(bridle, "where is the needle?", "/search needle", "/search zzz", "/export s.md")
-    assert "  #2 prompt  where is the needle?" in said and "nothing was found" in said
+    assert "  #2 prompt  where is the needle?" in said and "Nothing was found." in said
     page = (bridle.workspace / "s.md").read_text()
     assert page.startswith("# where is the needle?") and "> Answer 1." in page
     assert "was not changed" in told(bridle, "two", "/export s.md")

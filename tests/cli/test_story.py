@@ -58,13 +58,13 @@ def test_every_milestone_of_an_old_log_is_told(bridle: Program):
 def test_a_call_whose_process_was_killed_is_unknown_to_everybody(bridle: Program):
     session = killed(bridle)
     told = bridle.run("sessions", "show", session).stdout
-    assert "shell was begun and has no result: nobody knows what it did" in told
+    assert "shell was started and has no result: it is not known what it did" in told
     done = bridle.run("run", "--resume", session, "and now?", "-m", bridle.script("Well."))
     assert (done.returncode, done.stdout) == (0, "Well.\n")
     assert "it is not known whether it ran" in done.stderr
     told = bridle.run("sessions", "show", session).stdout
     assert "  ? shell: unknown, no result was ever recorded\n" in told
-    assert "nobody knows what it did" not in told
+    assert "it is not known what it did" not in told
 
 
 def test_a_torn_end_is_said_when_the_session_is_taken_up_and_in_its_story(bridle: Program):
@@ -96,7 +96,7 @@ def test_a_prompt_that_steers_is_told_where_it_reached_the_model(bridle: Program
         while '"content":"left"' not in bridle.logs()[0].read_text():
             pass  # until the holder has written it down
         running = bridle.run("sessions", "show", session).stdout
-        assert "shell was begun and runs now, in process" in running
+        assert "shell was started and is running in process" in running
         assert "waits to be sent to the model: left" in running
         on.write_text("gone\n")
         out, _ = process.communicate()

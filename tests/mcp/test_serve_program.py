@@ -145,7 +145,7 @@ def test_a_signal_ends_it_while_the_input_is_open_and_a_turn_that_waits_is_parke
         asked = task(prompt="write", wait_seconds=600)
         asked["params"]["_meta"] = {"progressToken": "p"}
         program.send(HELLO, READY, asked)
-        while "waits for approval" not in program.hear().get("params", {}).get("message", ""):
+        while "needs approval" not in program.hear().get("params", {}).get("message", ""):
             pass
         program.process.send_signal(signal.SIGTERM)
         assert program.process.wait(30) == 0
@@ -165,7 +165,7 @@ def test_a_person_in_a_terminal_answers_what_another_agents_task_asks(bridle):
     async def work():
         async with Client(server, client_info=OTHER) as client:
             call = Watched(client, "run_task", {"prompt": "write", "wait_seconds": 600})
-            await call.says("waits for approval of write: a")
+            await call.says("needs approval: write: a")
             said = await asyncio.to_thread(
                 bridle.run, "approvals", "answer", "call_1", "yes", "--by", "ann"
             )

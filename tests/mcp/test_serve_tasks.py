@@ -109,7 +109,7 @@ def test_a_task_waits_for_an_answer_as_long_as_it_was_told_to(tmp_path):
     async def work():
         async with served.client() as client:
             task = Watched(client, "run_task", {"prompt": "write a", "wait_seconds": 60})
-            await task.says("waits for approval of write")
+            await task.says("needs approval: write")
             (one,) = (await client.call_tool("list_approvals", {})).structured_content["approvals"]
             answer = {key: one[key] for key in ("session", "call_id", "shown")}
             said = await client.call_tool("answer_approval", answer | {"allowed": True})
@@ -201,7 +201,7 @@ def test_closing_the_server_parks_what_waits_and_interrupts_what_runs(tmp_path):
             await asyncio.wait([call.task])
         return listed.id
 
-    one = run(left(waits, "waits for approval"))
+    one = run(left(waits, "needs approval"))
     assert len(waits.events(one, TurnParked)) == 1 and waits.events(one, TurnEnded) == []
     (waits.state / "sessions" / one).rename(tmp_path / "aside")
     other = run(left(runs, "shell"))

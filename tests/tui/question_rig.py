@@ -8,7 +8,7 @@ from textual.widgets import Input, Static
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.tui.house import Asked
-from bridle.tui.questions import QuestionPanel
+from bridle.tui.widgets.approval_panel import ApprovalPanel
 from rig import run
 
 LONG = "\n".join(f"echo line {number}" for number in range(60))
@@ -30,7 +30,7 @@ class Small(App):
         super().__init__()
         self.given, self.strays, self.emptied = [], [], 0
         self.previewed = ("it would have covered 2 calls", "into the policy file")
-        self.panel = QuestionPanel(self._preview, held, is_writing=self._writes, quiet=quiet)
+        self.panel = ApprovalPanel(self._preview, held, is_writing=self._writes, quiet=quiet)
 
     def compose(self):
         yield Static("\n".join(f"talk {number}" for number in range(100)), id="talk")
@@ -48,13 +48,13 @@ class Small(App):
             raise self.previewed
         return self.previewed
 
-    def on_question_panel_answered(self, event):
+    def on_approval_panel_answered(self, event):
         self.given.append((event.session_id, event.asked.shown, event.answer, event.mode))
 
-    def on_question_panel_strayed(self, event):
+    def on_approval_panel_strayed(self, event):
         self.strays.append(event.text)
 
-    def on_question_panel_emptied(self):
+    def on_approval_panel_emptied(self):
         self.emptied += 1
         self.query_one("#composer").focus()
 

@@ -12,8 +12,8 @@ from bridle.cli.setup import Setup
 from bridle.cli.start_checks import StartChecks
 from bridle.tui.app import BridleApp
 from bridle.tui.widgets.composer import Lines
-from tui.obeying_rig import press
 from tui.screen_rig import app_at, say, shows, until
+from tui.slash_rig import press
 
 GREETING = '"""Greets people."""\n\n\ndef greet(name):\n    return "Hello " + nmae\n'
 OLD, NEW = 'return "Hello " + nmae', 'return f"Hello {name}"'
@@ -184,8 +184,8 @@ async def together(folder, **more):
     async with opened(folder, {"text": "Two files.", "calls": made}, **more) as pilot:
         await say(pilot, "make them", wait=False)
         await shows(pilot, "1 of 2")
-        pilot.app.chat.questions.panel._guard._quiet = 0.0
-        await until(pilot, lambda: pilot.app.chat.questions.panel.is_armed)
+        pilot.app.chat.approvals.panel._guard._quiet = 0.0
+        await until(pilot, lambda: pilot.app.chat.approvals.panel.is_armed)
         await pilot.press("a")
         await shows(pilot, "Allow these")
         yield pilot
@@ -207,9 +207,9 @@ async def tray(folder, **more):
         await shows(pilot, "Run this command?")
         await pilot.app.house.renew()
         await pilot.app.chat.rejoin()
-        await shows(pilot, "1 question waits in other sessions")
+        await shows(pilot, "1 approval needed in other sessions")
         await pilot.press("f3")
-        await shows(pilot, "Waiting for your answer")
+        await shows(pilot, "Needs your approval")
         await shows(pilot, "python3 greet.py")
         yield pilot
 

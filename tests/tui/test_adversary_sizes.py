@@ -13,18 +13,18 @@ COMMAND = "\n".join(f"echo line {number}" for number in range(30)) + "\ntouch LA
 
 async def asked(pilot):
     await say(pilot, "go", wait=False)
-    await until(pilot, lambda: pilot.app.chat.questions.panel.is_open)
+    await until(pilot, lambda: pilot.app.chat.approvals.panel.is_open)
 
 
 def test_a_question_in_a_window_without_room_costs_no_time(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, call("shell", command="touch a"))) as pilot:
             await asked(pilot)
-            panel, tries = pilot.app.chat.questions.panel, []
+            panel, tries = pilot.app.chat.approvals.panel, []
             await until(pilot, lambda: panel.is_armed)
             await pilot.resize_terminal(10, 3)
-            drawn = panel._drawn
-            panel._drawn = lambda *given: (tries.append(given), drawn(*given))
+            drawn = panel._after_drawing
+            panel._after_drawing = lambda *given: (tries.append(given), drawn(*given))
             panel.draw()  # as a new question would
             for _ in range(30):
                 await pilot.pause(0.01)
@@ -42,7 +42,7 @@ def test_a_yes_counts_only_once_the_end_was_really_on_the_screen(tmp_path, size)
         house = own_house(tmp_path, call("shell", command=COMMAND), "done")
         async with app_at(house, size) as pilot:
             await asked(pilot)
-            panel = pilot.app.chat.questions.panel
+            panel = pilot.app.chat.approvals.panel
             panel._guard._quiet = 0.0
             await until(pilot, lambda: panel.is_armed)
             for _ in range(100):

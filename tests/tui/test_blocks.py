@@ -33,7 +33,7 @@ from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.presentation.blocks import Call, Notice, Prompt, Removed, Reply, Thought, TurnEnd
 from bridle.presentation.fold import Fold
 from bridle.protocols.store import Record
-from bridle.tui.obeying_screen import last_answer
+from bridle.tui.slash.screen import last_answer
 from bridle.usage import Usage
 
 
@@ -108,7 +108,7 @@ def test_a_question_shows_at_its_call_and_so_does_the_answer():
     fold = folded(ToolCallReady(a_call()), asked)
     assert (fold.blocks[0].state, list(fold.state.asked)) == ("asked", ["hash"])
     fold.apply(Record(3, "", ApprovalAnswered("c1", False, by="ada", shown="hash", word="not now")))
-    assert (fold.blocks[0].state, fold.blocks[0].note) == ("refused", "refused by ada: not now")
+    assert (fold.blocks[0].state, fold.blocks[0].note) == ("refused", "denied by ada: not now")
     assert fold.state.asked == {}
 
 

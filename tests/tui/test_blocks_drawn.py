@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from bridle.presentation.blocks import Call, Notice, Prompt, Reply, Thought, TurnEnd
-from bridle.tui.block_lines import Painter
+from bridle.tui.render.blocks import Painter
 from bridle.tui.render.markdown import Pieces, code_blocks, pieces_of
 from bridle.tui.render.palette import DARK, LIGHT
 

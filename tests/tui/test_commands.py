@@ -4,16 +4,17 @@ import os
 
 import pytest
 
+from bridle.config.user_commands import load_user_commands
 from bridle.presentation.commands import (
     TABLE,
     Command,
     command_line,
     command_of,
+    command_prompt,
     matching,
     nearest,
     split,
 )
-from bridle.tui.own_commands import own_commands, prompt_of
 
 
 def test_the_table_has_every_command_that_was_promised_and_none_twice():
@@ -96,12 +97,14 @@ def test_files_are_commands_and_what_is_none_is_left_out(tmp_path):
         (tmp_path / name).write_bytes(data)
     (tmp_path / "link.md").symlink_to(tmp_path / "review.md")
     os.mkfifo(tmp_path / "pipe.md")
-    found = own_commands(tmp_path, [("/w/review.md", b"theirs"), ("/w/deploy.md", b"Deploy.")])
+    found = load_user_commands(
+        tmp_path, [("/w/review.md", b"theirs"), ("/w/deploy.md", b"Deploy.")]
+    )
     assert [one.name for one in found] == ["deploy", "greet", "review"]
     named = {one.name: one for one in found}
     assert (named["review"].argument, named["review"].meaning) == ("[WORDS]", "Review")
-    assert prompt_of(named["review"], "a\\1") == "# Review\n\nLook at a\\1 and a\\1."
+    assert command_prompt(named["review"], "a\\1") == "# Review\n\nLook at a\\1 and a\\1."
     assert named["greet"].spelled == "/greet [who]" and "\x1b" not in named["greet"].meaning
-    assert prompt_of(named["greet"], "Ann") == "Greet.\n\nAnn"
-    assert prompt_of(named["deploy"], "") == "Deploy."
-    assert own_commands(tmp_path / "nowhere") == ()
+    assert command_prompt(named["greet"], "Ann") == "Greet.\n\nAnn"
+    assert command_prompt(named["deploy"], "") == "Deploy."
+    assert load_user_commands(tmp_path / "nowhere") == ()

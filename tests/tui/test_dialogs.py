@@ -10,17 +10,9 @@ from textual import events
 from textual.app import App
 from textual.widgets import OptionList
 
-from bridle.tui.dialogs import (
-    AskText,
-    Choose,
-    Confirm,
-    Field,
-    Item,
-    Sheet,
-    TextPage,
-    _pieces,
-    diff_lines,
-)
+from bridle.presentation.calls import diff_lines
+from bridle.tui.dialogs import AskText, Choose, Confirm, Field, Sheet, TextPage, _pieces
+from bridle.tui.slash.interaction import Item
 from rig import run
 
 HOSTILE = "a\x1b[2Jb\u202ec\U000e0041"
@@ -128,7 +120,7 @@ def test_words_written_for_something_else_answer_nothing():
             await press(app, pilot, "space" if letter == " " else letter, after=0.6 + 0.1 * n)
 
     dialog = Confirm("Delete it?", "It goes for good.")
-    dialog.guard.slipped(monotonic())
+    dialog.guard.reject(monotonic())
     assert play(dialog, story) == []
 
 

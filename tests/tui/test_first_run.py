@@ -16,9 +16,9 @@ from bridle.tui.screens.onboarding import key_lines
 from bridle.tui.theme import first_theme
 from bridle.tui.user_settings import save_choice
 from rig import run
-from tui.obeying_rig import opens, press
 from tui.rig import script
 from tui.screen_rig import seen, shows, until
+from tui.slash_rig import opens, press
 
 
 @pytest.fixture

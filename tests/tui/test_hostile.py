@@ -47,7 +47,7 @@ def is_safe(written):
 
 async def settled(pilot):
     """Until a key would count for the question."""
-    panel = pilot.app.chat.questions.panel
+    panel = pilot.app.chat.approvals.panel
     panel._guard._quiet = 0.0
     await until(pilot, lambda: panel.is_open and panel.is_armed)
 
@@ -270,7 +270,7 @@ def liar(tmp_path):
 
 def test_what_a_server_says_in_the_bar_and_the_tray(tmp_path):
     async def story(pilot):
-        await shows(pilot, "question waits")
+        await shows(pilot, "approval needed")
         await pilot.press("f3")
         await shows(pilot, "because ansi")
         panel = pilot.app.screen.panel

@@ -1,7 +1,7 @@
 """What a long session takes: answers far above what is looked at are kept small, and come back."""
 
 from bridle.presentation.blocks import WORTH_PACKING, Reply, Thought
-from bridle.tui.block_lines import Painter
+from bridle.tui.render.blocks import Painter
 from bridle.tui.render.palette import DARK
 from bridle.tui.render.window import MOST, Window
 

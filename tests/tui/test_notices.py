@@ -6,7 +6,7 @@ import sys
 import pytest
 from rich.cells import cell_len
 
-from bridle.cli.event_lines import answered_line, letter_line, notice_lines, trace_line
+from bridle.cli.render import answered_line, inbox_prompt_line, notice_lines, trace_line
 from bridle.cli.style import Paint
 from bridle.events import (
     ApprovalAnswered,
@@ -94,8 +94,8 @@ def test_a_deed_has_the_name_of_another_and_not_ones_own(event):
 
 def test_a_prompt_and_an_answer_have_the_name_of_another_and_not_ones_own():
     prompt, answer = PromptReceived("hi", by="ann"), ApprovalAnswered("1", True, by="ann")
-    assert letter_line(prompt, PLAIN, 80, "ann") == "❯ hi"
-    assert letter_line(prompt, PLAIN, 80, "bo") == "❯ hi (ann)"
+    assert inbox_prompt_line(prompt, PLAIN, 80, "ann") == "❯ hi"
+    assert inbox_prompt_line(prompt, PLAIN, 80, "bo") == "❯ hi (ann)"
     assert answered_line(answer, PLAIN, 80, "ann") == "  ✓ allowed"
     assert answered_line(answer, PLAIN, 80, "bo") == "  ✓ allowed by ann"
     fold = Fold()
@@ -106,7 +106,7 @@ def test_a_prompt_and_an_answer_have_the_name_of_another_and_not_ones_own():
 
 
 def test_who_paints_the_sentences_imports_no_textual():
-    code = "import sys, bridle.cli.event_lines, bridle.cli.screen; print('textual' in sys.modules)"
+    code = "import sys, bridle.cli.render, bridle.cli.printer; print('textual' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -7,16 +7,16 @@ from time import monotonic
 import pytest
 from textual import events
 
+from bridle.presentation.amounts import age
 from bridle.protocols.session_values import SessionInfo
 from bridle.tui.dialogs import AskText, Confirm
 from bridle.tui.house import Listed
-from bridle.tui.picker_words import about, age, line_of
-from bridle.tui.screens.sessions import Picker
+from bridle.tui.screens.sessions import Picker, session_facts, session_row
 from bridle.tui.session_backend import listed
-from tui.obeying_rig import obey, opens, press
-from tui.obeying_rig import play as play_at
 from tui.rig import call
 from tui.screen_rig import say, seen, shows, until
+from tui.slash_rig import obey, opens, press
+from tui.slash_rig import play as play_at
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
@@ -33,12 +33,12 @@ async def pick(pilot, words=""):
 
 async def two_sessions(pilot, house):
     """One about apples, and the one that is open about pears."""
-    await say(pilot, "about apples")
+    await say(pilot, "session_facts apples")
     first = house.session.id
     await house.renew()
     await pilot.app.chat.rejoin()
     await until(pilot, lambda: pilot.app.chat.is_ready)
-    await say(pilot, "about pears")
+    await say(pilot, "session_facts pears")
     return first
 
 
@@ -66,12 +66,12 @@ def test_sessions_are_listed_previewed_and_searched(tmp_path):
     async def story(pilot, house):
         await two_sessions(pilot, house)
         await pick(pilot)
-        await shows(pilot, "about apples")
+        await shows(pilot, "session_facts apples")
         await shows(pilot, "this one")
         await pilot.press("down")
         await shows(pilot, "An apple a day.")
         await pilot.press(*"pears")
-        await until(pilot, lambda: "about apples" not in seen(pilot))
+        await until(pilot, lambda: "session_facts apples" not in seen(pilot))
         await pilot.press(*"zzz")
         await shows(pilot, "No session fits.")
 
@@ -82,12 +82,12 @@ def test_a_session_is_renamed_in_the_list(tmp_path):
     async def story(pilot, house):
         await two_sessions(pilot, house)
         await pick(pilot)
-        await shows(pilot, "about apples")
+        await shows(pilot, "session_facts apples")
         await pilot.press("down", "ctrl+r")
         await until(pilot, lambda: isinstance(pilot.app.screen, AskText))
         await pilot.press("end", *" and more")
         await press(pilot, "enter")
-        await shows(pilot, "about apples and more")
+        await shows(pilot, "session_facts apples and more")
 
     play(tmp_path, story, "An apple a day.", "A pear a day.")
 
@@ -96,7 +96,7 @@ def test_a_session_is_deleted_on_yes_alone_and_typed_ahead_keys_delete_nothing(t
     async def story(pilot, house):
         first = await two_sessions(pilot, house)
         await pick(pilot)
-        await shows(pilot, "about apples")
+        await shows(pilot, "session_facts apples")
         before = monotonic()
         await pilot.press("down", "ctrl+d")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
@@ -108,7 +108,7 @@ def test_a_session_is_deleted_on_yes_alone_and_typed_ahead_keys_delete_nothing(t
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
         await press(pilot, "y")
         await until(pilot, lambda: isinstance(pilot.app.screen, Picker))
-        await until(pilot, lambda: "about apples" not in seen(pilot))
+        await until(pilot, lambda: "session_facts apples" not in seen(pilot))
         assert first not in [one.id for one in await house.sessions()]
 
     play(tmp_path, story, "An apple a day.", "A pear a day.")
@@ -116,9 +116,9 @@ def test_a_session_is_deleted_on_yes_alone_and_typed_ahead_keys_delete_nothing(t
 
 def test_the_session_that_one_is_in_is_not_deleted(tmp_path):
     async def story(pilot, house):
-        await say(pilot, "about apples")
+        await say(pilot, "session_facts apples")
         await pick(pilot)
-        await shows(pilot, "about apples")
+        await shows(pilot, "session_facts apples")
         await pilot.press("ctrl+d")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
         await press(pilot, "y")
@@ -147,7 +147,7 @@ def test_what_a_session_does_is_shown_as_it_happens(tmp_path):
 @pytest.mark.parametrize("size", [(80, 24), (60, 20), (120, 40)])
 def test_it_fits_into_any_window(tmp_path, size):
     async def story(pilot, house):
-        await say(pilot, "about apples")
+        await say(pilot, "session_facts apples")
         await pick(pilot)
         await until(
             pilot, lambda: pilot.app.screen is not pilot.app.chat and pilot.app.screen._found
@@ -156,7 +156,7 @@ def test_it_fits_into_any_window(tmp_path, size):
             await pilot.press("tab")
         await shows(pilot, "An apple a day.")
         await pilot.press("tab")
-        await shows(pilot, "about apples")
+        await shows(pilot, "session_facts apples")
 
     play(tmp_path, story, "An apple a day.", size=size)
 
@@ -187,7 +187,7 @@ def test_the_preview_comes_and_stays_current_while_a_session_streams(tmp_path):
 
 def test_a_preview_shows_the_end_of_a_long_session(tmp_path):
     async def story(pilot, house):
-        await say(pilot, "about apples")
+        await say(pilot, "session_facts apples")
         await pick(pilot)
         await shows(pilot, "line 300")
         assert "line 1 " not in seen(pilot)
@@ -197,33 +197,33 @@ def test_a_preview_shows_the_end_of_a_long_session(tmp_path):
 
 
 def test_a_failed_session_says_so():
-    line = line_of(Listed(id="x", state="failed"), NOW)
+    line = session_row(Listed(id="x", state="failed"), NOW)
     assert (line.sign, line.rest) == ("✗", "failed")
 
 
 def test_a_session_whose_turn_a_person_stopped_did_not_fail():
     stopped = listed(SessionInfo(id="x", state="failed", reason="interrupted"))
-    line = line_of(stopped, NOW)
+    line = session_row(stopped, NOW)
     assert (line.sign, line.rest) == ("·", "stopped")
     failed = listed(SessionInfo(id="x", state="failed", reason="budget"))
-    assert line_of(failed, NOW).rest == "failed"
+    assert session_row(failed, NOW).rest == "failed"
 
 
 def test_a_line_says_what_a_session_does_and_whose_it_is():
     one = Listed(
         id="x", title="a\x1b[2Jb", state="asks", waiting=2, workspace="/w/there", holder="pid 7"
     )
-    line = line_of(one, NOW, "/w/here")
+    line = session_row(one, NOW, "/w/here")
     assert line.title == "a\\x1b[2Jb"
     assert line.rest == "needs 2 answers · there · in pid 7"
-    assert line_of(Listed(id="x"), NOW).title == "(no title)"
-    assert line_of(Listed(id="x", state="strange"), NOW).sign == "·"
+    assert session_row(Listed(id="x"), NOW).title == "(no title)"
+    assert session_row(Listed(id="x", state="strange"), NOW).sign == "·"
 
 
 def test_money_that_is_not_known_is_said_to_be_unknown():
-    told = "\n".join(line for line, _ in about(Listed(id="x", unpriced=2), NOW))
+    told = "\n".join(line for line, _ in session_facts(Listed(id="x", unpriced=2), NOW))
     assert "unknown" in told
-    told = "\n".join(line for line, _ in about(Listed(id="x", cost=0.14), NOW))
+    told = "\n".join(line for line, _ in session_facts(Listed(id="x", cost=0.14), NOW))
     assert "$0.14" in told
 
 

@@ -7,8 +7,8 @@ from rich.cells import cell_len
 
 from bridle.presentation.approvals import Sheet, approval_lines
 from bridle.protocols.session import Answer
-from bridle.tui.guarding import Guard
-from bridle.tui.question_sheet import columns
+from bridle.tui.model.key_guard import KeyGuard
+from bridle.tui.widgets.approval_sheet import columns
 from bridle.workspace.text import neutral
 from tui.question_rig import asked, drawn, now, play, press_at, put, screen_text, until
 
@@ -119,7 +119,7 @@ def test_a_question_of_the_model_is_answered(keys, word):
 def test_one_option_alone_where_the_model_takes_no_other_words():
     async def story(app, pilot):
         await put(pilot, question(options=["a", "b"], free_text=False))
-        assert "type an answer" not in shown_of(app)
+        assert "Type an answer" not in shown_of(app)
         await pilot.press("space", "down", "enter")
         assert [one[2] for one in app.given] == [Answer(True, word="b")]
 
@@ -144,7 +144,7 @@ def test_words_that_were_pasted_come_in_as_one_visible_line():
 
         await put(pilot, question())
         await pilot.press("w")
-        app.panel.words.post_message(events.Paste("a\nb\x1b]52;c;x\x07\u202ec"))
+        app.panel.note.post_message(events.Paste("a\nb\x1b]52;c;x\x07\u202ec"))
         await pilot.pause()
         await pilot.press("enter")
         (one,) = app.given
@@ -167,25 +167,25 @@ def test_lines_fit_and_hold_every_character(text, width):
 
 @given(st.lists(st.tuples(st.floats(0, 3), st.sampled_from("yn x")), max_size=30))
 def test_no_key_counts_within_the_quiet_time_after_the_drawing(keys):
-    guard, at = Guard(0.5), 10.0
-    guard.drawn(at)
+    guard, at = KeyGuard(0.5), 10.0
+    guard.set_drawn(at)
     last = at
     opened = False
     for wait, letter in keys:
         at += wait
-        lets = guard.lets(at, letter)
+        lets = guard.accepts(at, letter)
         assert lets == (opened or at - last >= 0.5)
         opened = opened or lets
         last = at
 
 
 def test_a_guard_that_was_hidden_lets_nothing_through():
-    guard = Guard()
-    assert not guard.lets(100.0, "y")
-    guard.drawn(200.0)
-    assert not guard.lets(199.0, "y")
+    guard = KeyGuard()
+    assert not guard.accepts(100.0, "y")
+    guard.set_drawn(200.0)
+    assert not guard.accepts(199.0, "y")
     guard.hide()
-    assert not guard.lets(300.0, "y")
+    assert not guard.accepts(300.0, "y")
 
 
 def test_an_answer_is_not_sent_by_a_key_held_down():

@@ -38,8 +38,8 @@ def test_a_build_can_be_allowed_once_or_with_all_builds_of_the_session(size):
     async def story(app, pilot):
         build = asked(reason="runs the tests", cwd="/w", covers="builds")
         await put(pilot, build)
-        assert "y allow once" in shown_of(app)
-        assert "s allow tests and builds in this folder for this session" in shown_of(app)
+        assert "y Allow once" in shown_of(app)
+        assert "s Allow for this session: tests and builds in this folder" in shown_of(app)
         await pilot.press("y")
         await put(pilot, asked("two", covers="builds"))
         await pilot.press("s")
@@ -62,7 +62,7 @@ def test_an_empty_word_is_no_answer_and_escape_goes_back():
         await put(pilot, asked())
         await pilot.press("w", "enter")
         assert app.given == []
-        assert "Type a reason first" in shown_of(app)
+        assert "Type a message first" in shown_of(app)
         await pilot.press("escape")
         await drawn(pilot)
         await pilot.press("y")
@@ -110,7 +110,7 @@ def test_a_yes_counts_once_the_end_was_on_the_screen(size):
         for key in ("y", "s", "r"):
             await pilot.press(key)
         assert app.given == []
-        assert "There is more below" in shown_of(app)
+        assert "Scroll to the end" in shown_of(app)
         await pilot.press("end")
         await until(pilot, lambda: app.panel.sheet.seen)
         assert "rule: allow" in shown_of(app)
@@ -155,8 +155,8 @@ def test_the_end_of_the_conversation_is_not_covered_and_the_keys_are_on_the_scre
         talk, panel = app.query_one("#talk").region, app.panel.region
         assert talk.bottom <= panel.y
         assert talk.height >= 1
-        assert "y allow once" in shown_of(app) or "y once" in shown_of(app)
-        assert "n deny" in shown_of(app)
+        assert "y Allow once" in shown_of(app) or "y Once" in shown_of(app)
+        assert "n Deny" in shown_of(app)
 
     play(story, size=size)
 
@@ -306,7 +306,7 @@ def test_hosts_are_hosts_and_not_commands():
         more = {"commands": commands, "hosts": ("example.com",), "paths": ("y",)}
         await put(pilot, asked(arguments={"command": line}, **more))
         text = shown_of(app)
-        assert "that is 2 commands:" in text
+        assert "2 commands:" in text
         assert "host: example.com" in text
         assert "file: y" in text
         assert "│ example.com" not in text

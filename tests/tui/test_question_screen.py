@@ -12,7 +12,7 @@ from tui.screen_rig import app_at, blocks, say, seen, shows, state, until
 
 
 def panel_of(pilot):
-    return pilot.app.chat.questions.panel
+    return pilot.app.chat.approvals.panel
 
 
 def too_soon(panel):
@@ -158,7 +158,7 @@ def test_a_plan_is_agreed_to_with_edits(tmp_path):
             await shows(pilot, "Going.")
             await until(pilot, lambda: house.mode == "edits")
             await shows(pilot, "edits allowed")
-            await until(pilot, lambda: pilot.app.chat.questions.then is None)
+            await until(pilot, lambda: pilot.app.chat.approvals.next_mode is None)
 
     run(story())
 
@@ -206,7 +206,7 @@ def test_another_sessions_question_shows_wherever_one_is_and_is_answered_there(t
             first = house.session.id
             await house.renew()
             await pilot.app.chat.rejoin()
-            await shows(pilot, "1 question waits in other sessions (F3): make it")
+            await shows(pilot, "1 approval needed in other sessions (F3): make it")
             assert not panel_of(pilot).is_open
             assert list(pilot.app._notifications) == []
             await pilot.press("f3")
@@ -216,9 +216,9 @@ def test_another_sessions_question_shows_wherever_one_is_and_is_answered_there(t
             await until(pilot, lambda: page.panel.is_armed)
             await pilot.press("y")
             await until(pilot, lambda: (tmp_path / "workspace" / "made").exists())
-            await shows(pilot, "No session waits for an answer.")
+            await shows(pilot, "No session needs approval.")
             await pilot.press("escape")
-            await until(pilot, lambda: "question waits" not in seen(pilot))
+            await until(pilot, lambda: "approval needed" not in seen(pilot))
             assert house.session.id != first
 
     run(story())

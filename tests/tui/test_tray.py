@@ -4,8 +4,8 @@ import asyncio
 
 from bridle.errors import Unreachable
 from bridle.protocols.session import Answer
-from bridle.tui.questions import QuestionPanel
 from bridle.tui.screens.approvals import deliver, row_words, tray_words
+from bridle.tui.widgets.approval_panel import ApprovalPanel
 from rig import run
 from tui.question_rig import asked
 from tui.rig import call, own_house
@@ -16,9 +16,11 @@ def test_the_line_counts_and_names_and_fits():
     one = asked(session="a", title="Mend the docs")
     two = asked("two", session="b", title="Evil\x1b]2;x\x07\ntitle")
     assert tray_words([], 80) == ""
-    assert tray_words([one], 80) == "1 question waits in other sessions (F3): Mend the docs"
+    assert tray_words([one], 80) == "1 approval needed in other sessions (F3): Mend the docs"
     said = tray_words([one, two, one], 200)
-    assert said.startswith("3 questions wait in other sessions (F3): Mend the docs, Evil\\x1b]2;x")
+    assert said.startswith(
+        "3 approvals needed in other sessions (F3): Mend the docs, Evil\\x1b]2;x"
+    )
     assert said.isprintable()
     assert len(tray_words([one, two], 30)) <= 30
     assert tray_words([asked(session="20260101-x")], 80).endswith(": 20260101-x")
@@ -27,13 +29,13 @@ def test_the_line_counts_and_names_and_fits():
 def test_a_row_says_whose_it_is_and_what_it_is_about():
     one = asked(session="a", title="Docs", arguments={"command": "rm -r\n\x1b[2Jx"})
     assert row_words(one) == "Docs · shell · rm -r \\x1b[2Jx"
-    assert row_words(asked(title="Docs", name="t", arguments={"n": 1})) == "Docs · t · "
+    assert row_words(asked(title="Docs", name="t", arguments={"n": 1})) == 'Docs · t · {"n":1}'
 
 
 async def begin(pilot, house, prompt):
     """A session whose question stays behind."""
     await say(pilot, prompt, wait=False)
-    await until(pilot, lambda: pilot.app.chat.questions.panel.is_open)
+    await until(pilot, lambda: pilot.app.chat.approvals.panel.is_open)
     await house.renew()
     await pilot.app.chat.rejoin()
     await until(pilot, lambda: pilot.app.chat.composer.has_pseudo_class("focus-within"))
@@ -46,7 +48,7 @@ def test_every_one_of_several_is_answered_in_its_own_session(tmp_path):
         async with app_at(house, size=(100, 30)) as pilot:
             await begin(pilot, house, "first")
             await begin(pilot, house, "second")
-            await shows(pilot, "2 questions wait in other sessions")
+            await shows(pilot, "2 approvals needed in other sessions")
             await pilot.press("f3")
             page = pilot.app.screen
             panel = page.panel
@@ -62,7 +64,7 @@ def test_every_one_of_several_is_answered_in_its_own_session(tmp_path):
             await until(pilot, lambda: (folder / wanted).exists())
             await until(pilot, lambda: panel.is_armed and len(panel.waiting) == 1)
             await pilot.press("n")
-            await shows(pilot, "No session waits for an answer.")
+            await shows(pilot, "No session needs approval.")
             assert [one.name for one in folder.iterdir()] == [wanted]
             await pilot.press("f3")
             await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
@@ -77,7 +79,7 @@ def test_what_comes_when_the_page_was_just_left_breaks_nothing(tmp_path):
         house = own_house(tmp_path, call("shell", command="touch made"), "Done.")
         async with app_at(house, size=(100, 30)) as pilot:
             await begin(pilot, house, "first")
-            await shows(pilot, "1 question waits in other sessions")
+            await shows(pilot, "1 approval needed in other sessions")
             await pilot.press("f3")
             await shows(pilot, "$ touch made")
             page, (one,) = pilot.app.screen, await house.pending()
@@ -89,9 +91,9 @@ def test_what_comes_when_the_page_was_just_left_breaks_nothing(tmp_path):
 
             house.preview_rule = slow
             looking = asyncio.ensure_future(
-                QuestionPanel._preview_rule.__wrapped__(page.panel, one)
+                ApprovalPanel._preview_rule.__wrapped__(page.panel, one)
             )
-            await shows(pilot, "looking at what the rule would have covered")
+            await shows(pilot, "Checking which past calls the rule would have covered")
             await pilot.press("escape")
             await until(pilot, lambda: not page.panel.children)
             gate.set()
@@ -102,7 +104,7 @@ def test_what_comes_when_the_page_was_just_left_breaks_nothing(tmp_path):
                 raise Unreachable("nobody is there")
 
             house.answer = refuse
-            given = QuestionPanel.Answered(one.session_id, one, Answer(True), None)
+            given = ApprovalPanel.Answered(one.session_id, one, Answer(True), None)
             assert not await deliver(house, page.panel, given)
             await shows(pilot, "nobody is there")
 
@@ -113,7 +115,7 @@ def test_the_page_says_so_where_nothing_waits(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, "Hi."), size=(60, 20)) as pilot:
             await pilot.press("f3")
-            await shows(pilot, "No session waits for an answer.")
+            await shows(pilot, "No session needs approval.")
             await pilot.press("escape")
             await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
 
@@ -130,9 +132,9 @@ def test_ctrl_c_closes_what_is_being_written_and_then_the_page(tmp_path):
             panel._guard._quiet = 0.0
             await until(pilot, lambda: panel.is_armed)
             await pilot.press("w")
-            await until(pilot, lambda: panel.words.is_open)
+            await until(pilot, lambda: panel.note.is_open)
             await pilot.press("ctrl+c")
-            await until(pilot, lambda: not panel.words.is_open)
+            await until(pilot, lambda: not panel.note.is_open)
             assert pilot.app.screen is not pilot.app.chat
             await pilot.press("ctrl+c")
             await until(pilot, lambda: pilot.app.screen is pilot.app.chat)

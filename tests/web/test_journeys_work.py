@@ -56,7 +56,7 @@ def test_a_build_is_allowed_once_or_with_all_tests_and_builds_of_the_session(ser
     session = me.begin(PROMPT)
     me.question("this command").get_by_role("button", name="Allow once").click()
     expect(me.feed).to_contain_text("Allowed by you")
-    for_session = "Allow tests and builds in this folder for this session"
+    for_session = "Allow for this session: tests and builds in this folder"
     me.question("this command").get_by_role("button", name=for_session).click()
     expect(me.feed).to_contain_text(LAST)
     answers = served.recorded(session, "approval_answered")

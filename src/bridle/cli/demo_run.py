@@ -11,10 +11,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bridle.cli.approver import full_text
-from bridle.cli.event_lines import usage_line
+from bridle.cli.approval_prompt import full_text
 from bridle.cli.exit_codes import DONE, FAILED, complain
-from bridle.cli.screen import Screen
+from bridle.cli.printer import Printer
+from bridle.cli.render import usage_line
 from bridle.cli.signals import run_async
 from bridle.cli.style import wrapped
 from bridle.cli.turn import Watch
@@ -157,12 +157,12 @@ class Demo:
     def __init__(self, folder: Path, *, fast: bool) -> None:
         self._folder = folder
         self._fast = fast
-        self._screen = Screen(sys.stdout, sys.stderr, live=True)
+        self._printer = Printer(sys.stdout, sys.stderr, live=True)
         self._answering: list[asyncio.Future[None]] = []
 
     async def run(self) -> int:
         """Run the turn, and return an exit code: whether the project was fixed."""
-        paint, line = self._screen.paint, self._screen.line
+        paint, line = self._printer.paint, self._printer.line
         line(
             paint.bold("bridle demo") + paint.dim("  a scripted model, real tools, real approvals")
         )
@@ -173,8 +173,8 @@ class Demo:
             scripted, workspace=self._folder, on_ask="wait", mode="ask", face="demo"
         ) as engine:
             session = await engine.session()
-            self._screen.on_asked = lambda asked: self._on_request(session, asked)
-            async with Watch(session, self._screen.feed) as watch:
+            self._printer.on_asked = lambda asked: self._on_request(session, asked)
+            async with Watch(session, self._printer.feed) as watch:
                 result = await watch.send(PROMPT)
             self._print_end(result, session.log_path)
         return self._verify(result)
@@ -184,20 +184,20 @@ class Demo:
 
     async def _answer(self, session: Session, asked: ApprovalAsked) -> None:
         """Answer an approval request in the name of the demo."""
-        call, paint = asked.call, self._screen.paint
+        call, paint = asked.call, self._printer.paint
         answer = ANSWERS.get(str(call.arguments.get("command", call.name)), NO)
-        self._screen.line(full_text([asked], paint, self._screen.width))
+        self._printer.line(full_text([asked], paint, self._printer.width))
         await asyncio.sleep(0 if self._fast else 1.2)
         said = paint.green("yes") if answer.allowed else paint.red("no")
         until = ", for this session" if answer.scope == "session" else ""
         word = f": {answer.word}" if answer.word else ""
-        self._screen.line(f"  {_WHO} says {said}{until}{word}")
+        self._printer.line(f"  {_WHO} says {said}{until}{word}")
         await session.answer(call.id, answer, shown=asked.shown, by=_WHO)
 
     def _print_end(self, result: TurnResult, log: str) -> None:
-        paint, line = self._screen.paint, self._screen.line
+        paint, line = self._printer.paint, self._printer.line
         line("")
-        width = self._screen.width
+        width = self._printer.width
         line(paint.dim(wrapped(usage_line(result.metrics), width)))
         line(
             paint.dim(
@@ -217,5 +217,5 @@ class Demo:
                 "This is a bug in bridle: please report it.",
             )
             return FAILED
-        self._screen.line(f"{self._screen.paint.green('✓')} verified: the test passes now")
+        self._printer.line(f"{self._printer.paint.green('✓')} verified: the test passes now")
         return DONE

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, closing, suppress
 
 from msgspec.structs import replace
 
-from bridle.cli.event_lines import StepCounter
+from bridle.cli.render import StepCounter
 from bridle.cli.signals import interrupt_on_signals
 from bridle.cli.turn import Show
 from bridle.cli.user_input import user_name

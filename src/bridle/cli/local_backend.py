@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict, replace
 
-from bridle.cli.approver import file_content
+from bridle.cli.approval_prompt import file_content
 from bridle.cli.exit_codes import COLLECTED
 from bridle.cli.find import find_session
 from bridle.cli.options import to_settings
@@ -25,6 +25,7 @@ from bridle.config.loader import load_settings
 from bridle.config.paths import state_folder
 from bridle.config.settings import Settings
 from bridle.config.trust import Trust, command_files
+from bridle.config.user_commands import load_user_commands, user_command_folder
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import Approver
 from bridle.engine.session import Session
@@ -45,7 +46,6 @@ from bridle.stores.session_index import last_run
 from bridle.stores.transfer import head_of
 from bridle.tui.house import Listed, Named, Place, Undone
 from bridle.tui.machine import branch_of, sandbox_here
-from bridle.tui.own_commands import own_commands, own_folder
 from bridle.tui.session_backend import SessionBackend, check_amount, to_named, to_wire
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class LocalBackend(SessionBackend):
                     found.append((str(root / name), data))
         except AgentError:  # `bridle trust` says what is wrong
             found = []
-        return own_commands(own_folder(os.environ), found)
+        return load_user_commands(user_command_folder(os.environ), found)
 
     def again(self) -> str:
         """The command that comes back to this session."""
@@ -340,7 +340,7 @@ class LocalBackend(SessionBackend):
 
     async def preview_rule(self, session_id: str, asked: ApprovalAsked) -> tuple[str, ...]:
         """Return the proposed rule, what it would have covered, and where it goes."""
-        from bridle.cli.approver import rule_preview
+        from bridle.cli.approval_prompt import rule_preview
 
         text = await asyncio.to_thread(rule_preview, asked, session_id)
         return tuple(line.strip() for line in text.splitlines())

@@ -13,16 +13,21 @@ import msgspec
 from msgspec.structs import replace
 
 from bridle.cli import exit_codes as failure
-from bridle.cli.approval_text import PLAN, group_requests, is_question, question_text
-from bridle.cli.approver import TerminalApprover, full_text
-from bridle.cli.event_lines import json_line, write_json_line
+from bridle.cli.approval_prompt import (
+    PLAN,
+    TerminalApprover,
+    full_text,
+    group_requests,
+    is_question,
+)
 from bridle.cli.find import handle_of, last_part
-from bridle.cli.lines import Lines
-from bridle.cli.screen import Screen
+from bridle.cli.line_reader import LineReader
+from bridle.cli.printer import Printer
+from bridle.cli.render import json_line, write_json_line
 from bridle.cli.setup import Setup
 from bridle.cli.signals import interrupt_on_signals, run_async
 from bridle.cli.style import paint_for, width_of
-from bridle.cli.turn import Watch, tell_end
+from bridle.cli.turn import Watch, print_turn_end
 from bridle.engine.session import Session
 from bridle.engine.structured_output import AnswerSchema
 from bridle.errors import AgentError, BadReply, ConfigError, SessionError, SessionLocked, UsageError
@@ -61,7 +66,7 @@ class PromptRun:
         self._parts: tuple[Part, ...] = (*images, Text(text)) if text else ()
         self._setup = Setup(flags)
         self._json: bool = flags["as_json"]
-        self._screen = Screen(
+        self._printer = Printer(
             None if self._json or self._schema is not None else sys.stdout,
             sys.stderr,
             quiet=flags["quiet"] or self._json,
@@ -71,7 +76,7 @@ class PromptRun:
         asks = flags["on_ask"] == "prompt"
         if flags["on_ask"] is None:
             asks = bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
-        self._approver = TerminalApprover(Lines(), self._screen) if asks else None
+        self._approver = TerminalApprover(LineReader(), self._printer) if asks else None
         self._on_ask = "park" if flags["on_ask"] == "park" else "deny"
         self._owns_session = False
         self._sent_after: int | None = None  # our prompt comes after this record
@@ -84,13 +89,13 @@ class PromptRun:
         seen = self._setup.last_seq
         try:
             if self._parts:
-                self._screen.redirect_answers(to_stderr=True)  # prompts of others may come first
+                self._printer.redirect_answers(to_stderr=True)  # prompts of others may come first
             async with self._open() as session, Watch(session, self._show, seen) as watch:
                 return await self._run_here(session, watch, seen)
         except SessionLocked:
             if self._owns_session:
                 raise
-            self._screen.redirect_answers(to_stderr=False)
+            self._printer.redirect_answers(to_stderr=False)
             return await self._run_elsewhere()  # another process was faster; nothing was sent
 
     @asynccontextmanager
@@ -98,7 +103,7 @@ class PromptRun:
         """Open the session here, which takes in its inbox. Raise `SessionLocked`."""
         provider = self._setup.provider()
         if note := self._setup.workspace_note:
-            self._screen.line(self._screen.paint.dim(flat(note)))
+            self._printer.line(self._printer.paint.dim(flat(note)))
         extra: dict[str, Any] = {"on_ask": self._on_ask}
         if self._schema is not None:
             extra["schema"] = self._schema.schema
@@ -140,7 +145,7 @@ class PromptRun:
             result = replace(result, permission_needed=unanswered)
         code = self._finish(result, watch.hint, watch.steps.count)
         while session.is_busy:  # others have sent prompts meanwhile, and were told that they run
-            self._screen.redirect_answers(to_stderr=True)
+            self._printer.redirect_answers(to_stderr=True)
             if (await watch.resume()).reason == "interrupted":
                 break
         return code
@@ -188,9 +193,9 @@ class PromptRun:
             )
         from bridle.cli.inbox_turn import InboxTurn
 
-        say = self._screen.paint.dim
+        say = self._printer.paint.dim
         turn = InboxTurn(
-            self._setup.folder, session_id, self._show, lambda text: self._screen.line(say(text))
+            self._setup.folder, session_id, self._show, lambda text: self._printer.line(say(text))
         )
         result = await turn.run(self._parts, self._open_for_inbox)
         if result.reason == "parked":
@@ -205,9 +210,9 @@ class PromptRun:
     def _finish(self, result: TurnResult, hint: str, steps: int) -> int:
         """Say how the turn ended, and return the exit code."""
         parked = parked_children(self._setup.folder, self._children)
-        tell_end(
+        print_turn_end(
             result,
-            self._screen,
+            self._printer,
             mode=self._setup.settings.mode,
             hint=hint,
             steps=steps,
@@ -228,13 +233,13 @@ class PromptRun:
             sys.stdout.buffer.flush()
         if self._sent_after is not None and record.seq > self._sent_after:
             self._sent_after = None
-            self._screen.redirect_answers(to_stderr=False)
-        self._screen.feed(record)
+            self._printer.redirect_answers(to_stderr=False)
+        self._printer.feed(record)
         if isinstance(event, ChildEnded):
             self._children.append(event)
         is_denied = self._approver is None and self._on_ask != "park"  # parked ones are shown later
         if isinstance(event, ApprovalAsked) and is_denied and is_question(event):
-            self._screen.line(question_text(event, self._screen.paint, self._screen.width))
+            self._printer.line(full_text([event], self._printer.paint, self._printer.width))
 
     def _print_answer(self, result: TurnResult, schema: AnswerSchema) -> TurnResult:
         """Print the value in the answer; the engine has had the agent correct it if necessary."""

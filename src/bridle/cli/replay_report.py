@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 import msgspec
 
-from bridle.cli.event_lines import subject_of
 from bridle.cli.exit_codes import complain
 from bridle.cli.output import confirm, print_json, print_result, progress
 from bridle.cli.signals import run_async
@@ -19,6 +18,7 @@ from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.config.policy import read_rules
 from bridle.errors import UsageError
 from bridle.messages import ToolCall
+from bridle.presentation.calls import call_subject
 from bridle.protocols.store import SessionSummary
 from bridle.runtime.dry_run import DryRun, PastDecision, ReEvaluation
 from bridle.runtime.replay import (
@@ -136,7 +136,7 @@ def _call_lines(call: CallComparison, paint: Paint, width: int) -> Iterator[str]
         "denied": ("✗", paint.yellow),
         "skipped": ("–", paint.dim),
     }[call.verdict]
-    subject = subject_of(ToolCall("", call.name, call.arguments))
+    subject = plain(call_subject(ToolCall("", call.name, call.arguments)))
     verdict = "" if call.verdict == "same" else _VERDICTS[call.verdict]
     room = max(10, width - len(call.name) - len(verdict) - 8)
     line = f"  {colour(mark)} {paint.bold(plain(call.name))} {paint.dim(cut(subject, room))}"
@@ -214,7 +214,7 @@ def changed_decisions(decisions: Sequence[PastDecision], paint: Paint, width: in
     groups: dict[tuple[str, ...], list[PastDecision]] = {}
     for decision in decisions:
         if not decision.is_same:
-            subject = subject_of(ToolCall("", decision.name, decision.arguments))
+            subject = plain(call_subject(ToolCall("", decision.name, decision.arguments)))
             key = (decision.then, decision.now, decision.name, subject)
             groups.setdefault(key, []).append(decision)
     colours = {"allow": paint.green, "ask": paint.yellow, "deny": paint.red}

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from bridle.cli.approver import TerminalApprover
+from bridle.cli.approval_prompt import TerminalApprover
 from bridle.cli.commands.serve import server_folder
 from bridle.cli.exit_codes import DONE, INTERRUPTED
 from bridle.cli.find import find_session, session_folder
-from bridle.cli.lines import Lines
+from bridle.cli.line_reader import LineReader
 from bridle.cli.local_backend import LocalBackend, local_backend, make_service
-from bridle.cli.repl_loop import Repl
-from bridle.cli.repl_session import ReplSession, show_record
-from bridle.cli.screen import Screen
+from bridle.cli.printer import Printer
+from bridle.cli.repl.loop import Repl
+from bridle.cli.repl.session import ReplSession, show_record
 from bridle.cli.setup import Setup
 from bridle.cli.signals import END_SIGNALS, on_signals, run_async
 from bridle.cli.whereabouts import own_address
@@ -95,7 +95,7 @@ async def _attach_locally(start: str, flags: dict[str, Any]) -> int:
     from bridle.cli.commands.repl import command
 
     params = _params_of(command, summary.id, flags)
-    lines, tell = Lines(), _Teller(screen)
+    lines, tell = LineReader(), _Teller(screen)
     approver = TerminalApprover(lines, screen)
     backend = LocalBackend(
         Setup(params), params, face="repl", approver=approver, in_background=True, tell=tell
@@ -185,7 +185,7 @@ async def _attach_to_server(url: str, session: str, flags: dict[str, Any]) -> in
         screen.me = opened.me  # there it is not this machine's name that counts
         if opened.is_watched:
             return await _watch(opened.session, opened.session.began, screen)
-        lines = Lines()
+        lines = LineReader()
         approver = TerminalApprover(lines, screen)
         backend = RemoteBackend(opened.client, opened.session, again=address.base, me=opened.me)
         tell.repl = ReplSession(backend, screen, approver)
@@ -252,7 +252,7 @@ def _first_line(path: Path) -> str:
 # The plain terminal
 
 
-async def _watch(session: FollowedSession, after: int, screen: Screen) -> int:
+async def _watch(session: FollowedSession, after: int, screen: Printer) -> int:
     """Show the newest turn and what comes, until the person has seen enough."""
     title = flat(session.title or session.id)
     line = f"{title} · {session.model} · watching; Ctrl-C quits, the session keeps running"
@@ -276,7 +276,7 @@ async def _watch(session: FollowedSession, after: int, screen: Screen) -> int:
     return INTERRUPTED if is_ended else DONE
 
 
-async def _show_records(session: FollowedSession, after: int, screen: Screen) -> None:
+async def _show_records(session: FollowedSession, after: int, screen: Printer) -> None:
     async with aclosing(session.subscribe(after)) as records:
         async for record in records:
             show_record(screen, record)
@@ -285,14 +285,14 @@ async def _show_records(session: FollowedSession, after: int, screen: Screen) ->
                 screen.line(screen.paint.dim(words))
 
 
-def _screen(flags: dict[str, Any]) -> Screen:
-    return Screen(sys.stdout, sys.stderr, quiet=flags["quiet"], thinking=flags["thinking"])
+def _screen(flags: dict[str, Any]) -> Printer:
+    return Printer(sys.stdout, sys.stderr, quiet=flags["quiet"], thinking=flags["thinking"])
 
 
 class _Teller:
     """Prints what becomes of the connection, and the prompt again that it took away."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Printer) -> None:
         self._screen = screen
         self.repl: ReplSession | None = None
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import click
 from msgspec import Struct, field
 
-from bridle.cli.event_lines import subject_of
 from bridle.cli.style import Paint, cells, cut, paint_for, width_of
 from bridle.engine.trace import Span, SpanBuilder
 from bridle.errors import AgentError, UsageError
 from bridle.messages import ToolCall
+from bridle.presentation.calls import call_subject
 from bridle.protocols.store import SessionSummary
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import SessionFolder
@@ -128,7 +128,7 @@ def _level(span: Span) -> int:
 
 def _subject(span: Span) -> str:
     if isinstance(span.request, ToolCall):
-        return flat(subject_of(span.request)[:_MAX_SUBJECT])
+        return flat(flat(call_subject(span.request))[:_MAX_SUBJECT])
     return flat(span.request[:_MAX_SUBJECT]) if isinstance(span.request, str) else ""
 
 

@@ -1,7 +1,4 @@
-"""A turn as a command follows it: its records as they come, and how it ended.
-
-Knows the session's verbs. How a record is shown is handed in.
-"""
+"""Follow a turn from a command: show its records as they come, and how it ended."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -10,8 +7,8 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from bridle.cli import exit_codes as failure
-from bridle.cli.event_lines import StepCounter, usage_line
-from bridle.cli.screen import Screen
+from bridle.cli.printer import Printer
+from bridle.cli.render import StepCounter, usage_line
 from bridle.cli.signals import interrupt_on_signals
 from bridle.cli.style import wrapped
 from bridle.errors import StoreFailed
@@ -133,9 +130,9 @@ class Watch:
                     self._news.set_result(None)
 
 
-def tell_end(
+def print_turn_end(
     result: TurnResult,
-    screen: Screen,
+    printer: Printer,
     *,
     mode: Mode,
     hint: str,
@@ -150,15 +147,15 @@ def tell_end(
     are sessions of its subagents that need approval, `name` is that of the session itself.
     """
     if result.reason == "interrupted":
-        screen.line(screen.paint.yellow("■ interrupted; the session is kept"))
-        screen.line(f"  → {again}")
+        printer.line(printer.paint.yellow("■ interrupted; the session is kept"))
+        printer.line(f"  → {again}")
     elif result.reason == "parked":
         pass  # whoever parked it has said what it needs
     elif not result.ok:
         hint = result.error.hint if result.error is not None else hint
         if not hint and result.reason == "budget" and not result.metrics.invocations:
             hint = "Raise the limit: it is too low for a single step."
-        screen.break_line()
+        printer.break_line()
         failure.trace(result.error)
         failure.complain(result.detail or result.reason, hint or again)
     elif result.detail:
@@ -184,4 +181,4 @@ def tell_end(
             f"then continue with `bridle run --resume {parked[0]}`.",
         )
     usage = usage_line(result.metrics, steps) + (f" · {name}" if name else "")
-    screen.line(screen.paint.dim(wrapped(usage, screen.width)))
+    printer.line(printer.paint.dim(wrapped(usage, printer.width)))

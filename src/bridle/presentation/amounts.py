@@ -1,6 +1,7 @@
 """Money, tokens, durations and limits as a person reads them. Pure."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from bridle.usage import ExecutionMetrics, format_cost
 from bridle.workspace.text import quantity
@@ -20,12 +21,12 @@ _NAMES = {
 
 
 def cost_text(metrics: ExecutionMetrics) -> str:
-    """Dollars; what has no known price is said to be unknown, never left out."""
+    """Return the cost in dollars. What has no known price is shown as unknown, never left out."""
     return format_cost(metrics.cost, unpriced=metrics.unpriced)
 
 
 def short_number(count: int) -> str:
-    """`812`, `12.4k`, `1.2M`."""
+    """Return a number in short: `812`, `12.4k`, `1.2M`."""
     if count < 1000:
         return str(count)
     if count < 999_950:
@@ -34,12 +35,12 @@ def short_number(count: int) -> str:
 
 
 def token_count(count: int) -> str:
-    """`1 token`, `12.4k tokens`."""
+    """Return a number of tokens: `1 token`, `12.4k tokens`."""
     return quantity(count, "token", shown=short_number(count))
 
 
 def duration(seconds: float) -> str:
-    """`0.4 s`, `12 s`, `3 min 20 s`, `1 h 5 min`."""
+    """Return a duration: `0.4 s`, `12 s`, `3 min 20 s`, `1 h 5 min`."""
     if seconds < 10:
         return f"{max(0.0, seconds):.1f} s"
     if seconds < 60:
@@ -51,11 +52,29 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
+def age(moment: str, now: datetime) -> str:
+    """Return how long ago a moment was: `3 hours ago`, `just now`."""
+    try:
+        then = datetime.fromisoformat(moment)
+    except ValueError:
+        return ""
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    seconds = max(0, int((now - then).total_seconds()))
+    for size, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if (count := seconds // size) > 0:
+            return f"{quantity(count, word)} ago" if count < 10_000 else ""
+    return "just now"
+
+
 def budget_lines(
     limits: Mapping[str, float | None], used: ExecutionMetrics
 ) -> tuple[tuple[str, str, str], ...]:
-    """Name, used, most. What the session has used is always among them; limits that are not set
-    are left out otherwise. What was used of a turn's or a day's limit is not known here: empty."""
+    """Return limits as name, used, most. What the session has used is always among them.
+
+    Other limits that are not set are left out. What was used of a turn's or a day's limit is not
+    known here: it is empty.
+    """
     spent = {
         "max_session_cost": format_cost(used.cost, unpriced=used.unpriced),
         "max_session_tokens": f"{used.tokens:,}",
@@ -70,7 +89,7 @@ def budget_lines(
 
 
 def budget_text(used: str, most: str) -> str:
-    """What was used and how much may be, as a person would say it."""
+    """Return what was used and the limit: `$0.12 used of $5.00`."""
     if not used:
         return f"at most {most}"
     if used == format_cost(None):

@@ -1,11 +1,12 @@
-"""An approval as a person reads it: what, why, the exact command or change, what it would do. Pure.
+"""An approval request as a person reads it: its title, its lines and its choices. Pure.
 
 Every byte that would take effect is shown: nothing is cut, and control characters are visible.
-Long lines are folded here, each with its mark: text that wraps by itself could pretend to be the
-question's own. The screen and the plain terminal both paint these lines; neither is known here.
+Long lines are folded here, each with its mark: text that wraps by itself could pretend to be part
+of the request. Full screen, plain terminal and editor show the same words.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from bridle.events import ApprovalAnswered, ApprovalAsked
@@ -17,15 +18,37 @@ from bridle.workspace.text import flat, neutral, one_line
 
 Columns = Callable[[str], int]  # how many columns a character takes
 _DIFF = {"+": "plus", "-": "minus", "@": "hunk"}
+LEAVE_UNANSWERED = "Leave unanswered"
+SAVE_RULE = "Allow and save the rule"
+_TITLES = {
+    "shell": "Run this command?",
+    "exit_plan_mode": "Go ahead with this plan?",
+    "ask_user": "A question for you",
+}
 _CHANGING = ("edit", "write")  # tools that change the file they name
 _READING = ("list", "read")  # ... and that read it
 _AUTOMATIC = ("nobody", "expiry")  # who answers a request that no person has answered
-NETWORK_NOTE = "if you allow it, this command gets the network; its sandbox has none otherwise"
+NETWORK_NOTE = "if allowed, this command gets network access, which its sandbox does not have"
+_HEADING = re.compile(r" {0,3}#{1,6}\s")
+_HANG = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
 _PILED = 4  # characters a column: marks that pile up on one letter take no room
 
 
+class Choice(NamedTuple):
+    """What can be answered: a key in a terminal, and its label.
+
+    `needs_end`: it counts once the end of the request was on the screen. `short` is shown if there
+    is little room.
+    """
+
+    key: str
+    label: str
+    needs_end: bool = False
+    short: str = ""
+
+
 class Line(NamedTuple):
-    """One line as it stands there.
+    """A line of a request.
 
     `kind` is note, label, head, plain, command, plus, minus, hunk, heading, code or chosen.
     `mark` stands before text from elsewhere (`│`), and before what was folded (`↪`).
@@ -42,9 +65,9 @@ class Line(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """What lines are written for: how wide it is, how wide a character is on it at most.
+    """What lines are made for: its width, and how wide a character is on it at most.
 
-    `least` is the room that a line has even where there is none.
+    `least` is the room that a line has even if there is none.
     """
 
     width: int = 200
@@ -94,24 +117,62 @@ class Sheet(NamedTuple):
 
 
 def approval_title(call: ToolCall) -> str:
-    """What is asked, in one line: `Run this command?`, `Allow edit to basket.py?`.
-
-    The path of a call that only reads stands there, too: `Allow read of .env?`.
-    """
-    if call.name == "shell":
-        return "Run this command?"
+    """Return what is asked, in one line: `Run this command?`, `Allow edit to basket.py?`."""
     name, path = flat(call.name), call.arguments.get("path")
-    link = "to" if call.name in _CHANGING else "of" if call.name in _READING else ""
+    if name in _TITLES:
+        return _TITLES[name]
+    link = "to" if name in _CHANGING else "of" if name in _READING else ""
     what = f" {link} {one_line(path, 60)}" if link and isinstance(path, str) else ""
     return f"Allow {one_line(name, 60)}{what}?"
+
+
+def approval_choices(asked: ApprovalAsked, group: int = 1) -> tuple[Choice, ...]:
+    """Return what can be answered to a call; `group` counts the calls that belong together."""
+    choices = [Choice("y", "Allow once", True, "Once")]
+    if not asked.once_only:
+        choices.append(_session_choice("Allow for this session", asked))
+    if has_rule(asked):
+        choices.append(Choice("r", "Always allow…", True, "Always…"))
+    if group > 1:
+        choices.append(Choice("a", f"Show all {group} together", short="All"))
+    return (*choices, Choice("n", "Deny"), Choice("w", "Deny and say why…", short="Say why…"))
+
+
+def group_choices(group: Sequence[ApprovalAsked]) -> tuple[Choice, ...]:
+    """Return what can be answered to several calls at once."""
+    choices = [Choice("y", "Allow all once", True, "All once")]
+    if not any(asked.once_only for asked in group):
+        choices.append(_session_choice("Allow all for this session", group[0]))
+    deny_why = Choice("w", "Deny all and say why…", short="Say why…")
+    return (*choices, Choice("n", "Deny all", short="Deny"), deny_why)
+
+
+def plan_choices(*, edits: bool = False) -> tuple[Choice, ...]:
+    """Return what can be answered to a plan; with `edits`, also that edits are allowed with it."""
+    allow_edits = (Choice("e", "Yes, and allow edits", True, "Edits"),) if edits else ()
+    return (
+        Choice("y", "Yes, ask before each change", True, "Yes"),
+        *allow_edits,
+        Choice("c", "Yes, with changes…", True, "Changes…"),
+        Choice("n", "Keep planning", short="No"),
+        Choice("w", "Keep planning and say why…", short="Say why…"),
+    )
+
+
+def _session_choice(label: str, asked: ApprovalAsked) -> Choice:
+    """Return the choice that lasts for the session, with what it covers if that is a class."""
+    if not asked.covers:
+        return Choice("s", label, True, "Session")
+    what = CLASSES.get(asked.covers, flat(asked.covers))
+    return Choice("s", f"{label}: {what} in this folder", True, f"Session: {what}")
 
 
 def approval_lines(
     asked: ApprovalAsked, sheet: Sheet, before: str | None = None, diff: str = ""
 ) -> list[Line]:
-    """The whole question without its head. `before` is what the file holds now, where known.
+    """Return the whole request without its title. `before` is what the file holds now, where known.
 
-    `diff` is the change as a server worked it out: it is shown besides what was asked for.
+    `diff` is the change as a server computed it: it is shown besides what was requested.
     """
     lines = [*reason_part(asked, sheet), *change_part(asked, sheet, before, diff)]
     for part in (history_part, rule_part):
@@ -122,19 +183,19 @@ def approval_lines(
 def change_part(
     asked: ApprovalAsked, sheet: Sheet, before: str | None, diff: str
 ) -> Iterator[Line]:
-    """What would happen; where only a server can work that out, its account of it stands first."""
+    """Return what would happen. If only a server knows the file, its diff comes first."""
     if diff and before is None:
-        yield Line("label", "the change, as the server sees it:")
+        yield Line("label", "the change, as computed by the server:")
         for line in diff.removesuffix("\n").split("\n"):
             yield from sheet.barred(line, _DIFF.get(line[:1], "plain"))
-        yield Line("label", "as it was asked for:")
+        yield Line("label", "as requested:")
     yield from call_part(asked, sheet, before)
 
 
 def reason_part(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
-    """Why it asks, by which rule, and where it would run."""
+    """Return why approval is needed, by which rule, and where the call would run."""
     by = f" ({asked.rule})" if asked.rule else ""
-    yield from sheet.noted("why: ", (asked.reason or "it always asks") + by)
+    yield from sheet.noted("why: ", (asked.reason or "it always needs approval") + by)
     if asked.cwd:
         yield from sheet.noted("in:  ", asked.cwd)
     if asked.sandbox == "none":
@@ -144,7 +205,7 @@ def reason_part(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
 
 
 def call_part(asked: ApprovalAsked, sheet: Sheet, before: str | None) -> Iterator[Line]:
-    """The call itself, then what it was understood to do."""
+    """Return the call itself, then what it was understood to do."""
     call = asked.call
     for line in _call(call, before):
         kind = "command" if call.name == "shell" else _DIFF.get(line[:1], "plain")
@@ -153,13 +214,13 @@ def call_part(asked: ApprovalAsked, sheet: Sheet, before: str | None) -> Iterato
 
 
 def effect_part(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
-    """What was found that it would do: commands, files, hosts."""
+    """Return what the call would do as far as is known: commands, files, hosts."""
     arguments = asked.call.arguments
     said = arguments.get("command")  # as a whole it stands there already
     commands = tuple(one for one in asked.commands if one not in asked.hosts and one != said)
     if commands:
         one = len(commands) == 1
-        yield Line("label", "understood as:" if one else f"that is {len(commands)} commands:")
+        yield Line("label", "understood as:" if one else f"{len(commands)} commands:")
         for command in commands:
             yield from sheet.barred(command)
     if asked.paths and asked.paths != (arguments.get("path"),):
@@ -171,20 +232,20 @@ def effect_part(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
 
 
 def history_part(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
-    """How often the like was allowed."""
+    """Return how often similar calls were allowed."""
     if asked.times:
         times = "once" if asked.times == 1 else f"{asked.times} times"
-        yield from sheet.noted("", f"asked before in this session, and allowed {times}")
+        yield from sheet.noted("", f"similar calls were allowed {times} in this session")
 
 
 def rule_part(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
-    """The rule that could be made of a yes."""
+    """Return the rule that `Always allow…` would add."""
     if has_rule(asked):
         yield from sheet.noted("rule: ", f"{asked.proposal}, in this folder")
 
 
 def has_rule(asked: ApprovalAsked) -> bool:
-    """Can a rule be made of a yes?"""
+    """Whether a rule can allow it from now on."""
     return bool(asked.proposal) and not asked.once_only
 
 
@@ -204,21 +265,54 @@ def answer_text(answer: ApprovalAnswered, me: str = "me") -> str:
     """Return the answer, and who gave it, unless that is `me`, the reader."""
     if is_unanswered(answer):
         return flat(f"not run: {answer.word or 'nobody answered'}")
-    verdict = "allowed" if answer.allowed else "refused"
+    verdict = "allowed" if answer.allowed else "denied"
     by = "" if answer.by in ("me", "approver", me) else f" by {answer.by}"
-    until = {"session": ", for the session", "rule": f", by the rule {answer.rule}"}
+    until = {"session": " for this session", "rule": f" with the rule {answer.rule}"}
     word = f": {answer.word}" if answer.word else ""
     return flat(f"{verdict}{by}{until.get(answer.scope, '')}{word}")
 
 
-def session_grant_text(asked: ApprovalAsked) -> str:
-    """Return what an approval for the session allows."""
-    if not asked.covers:
-        return "allow for this session"
-    what = CLASSES.get(asked.covers, flat(asked.covers))
-    return f"allow {what} in this folder for this session"
-
-
 def is_unanswered(answer: ApprovalAnswered) -> bool:
-    """Was it refused because no person answered, or not in time?"""
+    """Whether it was denied because no person answered, or not in time."""
     return not answer.allowed and answer.by in _AUTOMATIC
+
+
+# Plans and questions
+
+
+def options_of(asked: ApprovalAsked) -> list[str]:
+    """Return the options of a question; none if the model gave no list."""
+    options = asked.call.arguments.get("options", ())
+    return [str(option) for option in options] if isinstance(options, list | tuple) else []
+
+
+def markdown_lines(text: str, sheet: Sheet) -> Iterator[Line]:
+    """Return Markdown as it was written, each line behind a bar; prose is broken between words.
+
+    Every byte is there: what a finished page would hide (an address behind a link, a comment) is
+    read as well.
+    """
+    fenced = False
+    for line in neutral(text.strip("\n")).expandtabs(4).split("\n"):
+        fence = line.lstrip().startswith(("```", "~~~"))
+        if fenced or fence:
+            yield from sheet.barred(line, "code")
+        else:
+            yield from _prose(line, sheet, "heading" if _HEADING.match(line) else "plain")
+        fenced ^= fence
+
+
+def _prose(line: str, sheet: Sheet, kind: str) -> Iterator[Line]:
+    width = max(sheet.least, sheet.width - 6)
+    found = _HANG.match(line)
+    hang = " " * min(found.end() if found else 0, width // 3)
+    now, taken = "", 0
+    for piece in re.findall(r"\s*\S+", line):
+        wide = sum(map(sheet.columns, piece))
+        if now.strip() and taken + wide > width:
+            yield from sheet.barred(now, kind)
+            now = hang + piece.lstrip()
+            taken = sum(map(sheet.columns, now))
+        else:
+            now, taken = now + piece, taken + wide
+    yield from sheet.barred(now, kind)

@@ -13,7 +13,10 @@ import msgspec
 from bridle.messages import ToolCall, ToolOutput
 from bridle.workspace.text import quantity
 
-_SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question", "description")
+_SUBJECTS = (  # arguments, the first of which is the subject
+    *("command", "pattern", "path", "query", "url", "name"),
+    *("question", "description", "prompt", "id"),
+)
 _COUNTS = {  # how many entries tools that list have listed: the key in the result, and the noun
     "list": ("entries", "entry", "entries"),
     "glob": ("count", "file", "files"),
@@ -29,27 +32,40 @@ _TEXT = (  # programs whose last line says no more than any other
 _SIZE = re.compile(r"  [\d.]+ [KMGT]?B$")  # behind the name of a file that is listed
 _ENDING = re.compile(r"\[(?:exit code|timed out after|ended by signal) ")
 _SEPARATORS = ("|", "|&", "||", "&&", ";", "&")
+_DIFF_KINDS = {"+": "added", "-": "removed", "@": "place"}
 _LIST_LENGTH, _ENTRY_LENGTH = 60, 40  # characters of a list of names, and of a name in it
 
 
 def call_subject(call: ToolCall) -> str:
-    """What a call is about: its command, its path, its pattern; else its arguments as JSON."""
+    """Return what a call is about: its command, path or pattern; else its arguments as JSON."""
     arguments = call.arguments
     if isinstance(todos := arguments.get("todos"), list):
         return quantity(len(todos), "item")
     if isinstance(patch := arguments.get("patch"), str) and (names := _patched(patch)):
         return names
     if isinstance(plan := arguments.get("plan"), str) and plan.strip():
-        return plan.strip().partition("\n")[0]
-    for name in (*_SUBJECTS, "prompt"):
+        return _plan_title(plan)
+    for name in _SUBJECTS:
         if isinstance(value := arguments.get(name), str) and value:
             path = arguments.get("path") if name == "pattern" else None
             return f"{value} in {path}" if isinstance(path, str) and path else value
     return as_json(arguments) if arguments else ""
 
 
+def _plan_title(plan: str) -> str:
+    """Return the first line of a plan, unless it only says that it is one."""
+    line = plan.lstrip("# \t\r\n").partition("\n")[0].strip()
+    return "" if line.lower() == "plan" else line
+
+
+def call_line(call: ToolCall) -> str:
+    """Return a call in one line: its tool, and what it is about."""
+    subject = call_subject(call)
+    return f"{call.name}: {subject}" if subject else call.name
+
+
 def long_command(call: ToolCall) -> str:
-    """A command whose subject line cannot show it whole."""
+    """Return a command that the subject cannot show whole; else empty."""
     command = call.arguments.get("command")
     return command if isinstance(command, str) and ("\n" in command or len(command) > 60) else ""
 
@@ -60,9 +76,9 @@ def _patched(patch: str) -> str:
 
 
 def result_summary(output: ToolOutput, command: str = "") -> str:
-    """The one line of a result that says most: what went wrong, or the end, or how much came.
+    """Return a result in one line: what went wrong, the last line, or how much there is.
 
-    `command` is what a shell ran: of what only lists, the end says nothing.
+    `command` is what a shell ran: the last line of a listing says nothing.
     """
     lines = [line for line in output.text.splitlines() if line.strip()]
     data: Any = output.data if output.name == "shell" and isinstance(output.data, dict) else {}
@@ -113,7 +129,7 @@ def _command_summary(output: list[str], how: str, command: str, *, failed: bool)
 
 
 def _list_summary(names: list[str], count: str, total: int) -> str:
-    """How many entries a list has, and the first of them if they are short."""
+    """Return how many entries a list has, and the first of them if they are short."""
     shown: list[str] = []
     for name in map(str.strip, names):
         long = len(name) > _ENTRY_LENGTH or len(", ".join([*shown, name])) > _LIST_LENGTH
@@ -126,7 +142,7 @@ def _list_summary(names: list[str], count: str, total: int) -> str:
 
 
 def last_program(command: str) -> str:
-    """The last program that a command line runs: `ls`, or `git log` with its subcommand."""
+    """Return the last program that a command line runs: `ls`, or `git log` with its subcommand."""
     words: list[str] = []
     for line in command.strip().splitlines()[-1:]:
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
@@ -148,7 +164,7 @@ def result_diff(output: ToolOutput) -> str:
 
 
 def count_changed_lines(diff: str) -> tuple[int, int]:
-    """How many lines a diff adds and takes away."""
+    """Return how many lines a diff adds and removes."""
     added = taken = 0
     for line in diff.splitlines():
         if line.startswith("+") and not line.startswith("+++"):
@@ -156,6 +172,15 @@ def count_changed_lines(diff: str) -> tuple[int, int]:
         elif line.startswith("-") and not line.startswith("---"):
             taken += 1
     return added, taken
+
+
+def diff_lines(diff: str) -> list[tuple[str, str]]:
+    """Return the lines of a diff, each with its kind: added, removed, place, muted or plain."""
+    lines = []
+    for line in diff.rstrip("\n").split("\n"):
+        is_header = line.startswith(("+++ ", "--- "))
+        lines.append((line, "muted" if is_header else _DIFF_KINDS.get(line[:1], "")))
+    return lines
 
 
 def as_json(value: Any) -> str:

@@ -1,7 +1,7 @@
-"""The table of `/` commands: what each is called, what it takes, what it means, where it works.
+"""The table of slash commands: name, argument, meaning, and where each works.
 
-The screen, the REPL, completion and the documents all read this one. What a command does is each
-face's own business; nothing here acts.
+Full screen, REPL, completion and documentation read this table. What a command does is in
+`tui/slash/commands.py`.
 """
 
 import os
@@ -14,10 +14,11 @@ from msgspec import Struct
 from bridle.policy import MODES
 
 Where = Literal["everywhere", "screen"]
+ARGUMENTS = "$ARGUMENTS"  # in a user's own command: what is typed after its name
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """One of them. `argument` is as people write it: `[NAME]` may be left out, `NAME` may not."""
+    """A slash command. An argument in brackets, `[NAME]`, may be left out; `NAME` may not."""
 
     name: str
     argument: str = ""
@@ -29,12 +30,12 @@ class Command(Struct, frozen=True, kw_only=True):
 
     @property
     def spelled(self) -> str:
-        """With its slash and its argument."""
+        """The command with its slash and its argument."""
         return f"/{self.name} {self.argument}".rstrip()
 
     @property
     def is_needy(self) -> bool:
-        """Can it do nothing without its argument?"""
+        """Whether it needs its argument."""
         return bool(self.argument) and not self.argument.startswith("[")
 
 
@@ -84,19 +85,19 @@ _NAMED = {name: one for one in TABLE for name in (one.name, *one.also)}
 
 
 def command_of(name: str, own: Iterable[Command] = ()) -> Command | None:
-    """The command of exactly that name, with or without its slash. Ours come before a user's."""
+    """Return the command of that name, with or without its slash; built-in ones come first."""
     word = name.removeprefix("/")
     return _NAMED.get(word) or next((one for one in own if one.name == word), None)
 
 
 def split(line: str) -> tuple[str, str]:
-    """A line as the name of a command and the rest of it. `/mode auto`: mode, auto."""
+    """Split a line into the name of a command and the rest: `/mode auto` is mode, auto."""
     word, *rest = line.split(None, 1) or [""]
     return word.removeprefix("/"), rest[0].strip() if rest else ""
 
 
 def command_line(text: str, own: Iterable[Command] = ()) -> str:
-    """The command that a typed text stands for; empty if it is a prompt.
+    """Return the command that a typed text is; empty if it is a prompt.
 
     A prompt may begin with a path: `/etc/hosts is broken`, or a file that was dragged here. `exit`
     and `quit` alone leave, as in a shell.
@@ -111,21 +112,29 @@ def command_line(text: str, own: Iterable[Command] = ()) -> str:
 
 
 def is_loose(line: str) -> bool:
-    """May what is typed behind this command overtake it? It changes nothing, and may take long."""
+    """Whether what is typed after this command may overtake it: it is slow and changes nothing."""
     found = command_of(split(line)[0])
     return found is not None and found.name in _LOOSE
 
 
 def nearest(name: str, own: Iterable[Command] = ()) -> str:
-    """The name that was perhaps meant; empty where none is near."""
+    """Return the name that was perhaps meant; empty if none is similar."""
     names = [*_NAMED, *(one.name for one in own)]
     found = get_close_matches(name.removeprefix("/"), names, 1)
     return found[0] if found else ""
 
 
 def matching(start: str, own: Iterable[Command] = ()) -> tuple[Command, ...]:
-    """The commands whose name begins so, the exact one first, for completion."""
+    """Return the commands whose names begin so, for completion; an exact match comes first."""
     word = start.removeprefix("/")
     every = [*TABLE, *own]
     exact = [one for one in every if word == one.name]
     return tuple(exact + [one for one in every if one.name.startswith(word) and one not in exact])
+
+
+def command_prompt(command: Command, arguments: str) -> str:
+    """Return the prompt of a user's own command, as its file was when it was listed."""
+    body = command.text
+    if ARGUMENTS in body:
+        return body.replace(ARGUMENTS, arguments)
+    return f"{body}\n\n{arguments}".strip() if arguments else body

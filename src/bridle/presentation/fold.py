@@ -18,8 +18,10 @@ from bridle.events import (
     ApprovalAsked,
     CallIntended,
     Checkpoint,
+    ChildEnded,
     Event,
     FilesChanged,
+    Forked,
     MessageAdded,
     ModeChanged,
     PromptReceived,
@@ -63,6 +65,7 @@ from bridle.presentation.blocks import (
 from bridle.presentation.calls import call_subject, long_command, result_diff, result_summary
 from bridle.presentation.notices import (
     ENDS_RETRY,
+    NAMES_FILES,
     end_text,
     file_notices,
     notices_of,
@@ -75,7 +78,6 @@ from bridle.workspace.text import is_cache, quantity, shorten
 
 LIVE = 20_000  # characters of a running tool's output that are kept
 KEPT = 60_000  # ... and of its result
-NAMES_FILES = ("write", "edit", "apply_patch")  # tools whose results name the files they changed
 _SHOWN_AS = {
     "prompt": Prompt,
     "answer": Reply,
@@ -149,6 +151,12 @@ class ConversationState(Struct):
                 self.busy, self.parked = False, True
             case Rewound():
                 self.todos = event.todos
+                self.asked.clear()
+            case Forked():  # what was paid there is not this session's
+                context = self.used.context_tokens
+                self.used = ExecutionMetrics(context_tokens=context)
+                self.turn_used = ExecutionMetrics()
+                self.asked.clear()
             case Undone():
                 for path in event.files:
                     self.files.pop(path, None)
@@ -174,10 +182,10 @@ class ConversationState(Struct):
 
         self.used, self.turn_used = plus(self.used), plus(self.turn_used)
 
-    def count_call(self) -> None:
-        """Count a call that ran."""
-        self.used = replace(self.used, tool_calls=self.used.tool_calls + 1)
-        self.turn_used = replace(self.turn_used, tool_calls=self.turn_used.tool_calls + 1)
+    def count_calls(self, count: int = 1) -> None:
+        """Count calls that were started, as the engine does."""
+        self.used = replace(self.used, tool_calls=self.used.tool_calls + count)
+        self.turn_used = replace(self.turn_used, tool_calls=self.turn_used.tool_calls + count)
 
     def _apply_checkpoint(self, event: Checkpoint) -> None:
         """Start from a checkpoint, for a log that is read from its tail."""
@@ -224,6 +232,11 @@ class Fold:
         places = [at for at in range(last, -1, -1) if not isinstance(self.blocks[at], Removed)]
         fits = (at for at in places if wanted is None or isinstance(self.blocks[at], wanted))
         return next(fits, places[0] if places else None)
+
+    def tool_of(self, call_id: str) -> str:
+        """Return the name of a call's tool; empty if it is not known."""
+        known = self._calls.get(call_id)
+        return known[1].name if known is not None else ""
 
     def add(self, block: Block) -> int:
         """Add a block and return its place."""
@@ -272,6 +285,7 @@ class Fold:
             case CallIntended():
                 place, call = self._call(event.call_id, event.name)
                 call.state = "running"
+                self.state.count_calls()
                 self._open((place, call))
             case ToolResultEvent():
                 self._end_call(event.output)
@@ -283,8 +297,7 @@ class Fold:
                 self.state.activity = f"{event.tool_name} {event.description}".strip()
             case FilesChanged():
                 self.state.apply_files(event)
-                known = self._calls.get(event.call_id)
-                is_named = known is not None and known[1].name in NAMES_FILES
+                is_named = self.tool_of(event.call_id) in NAMES_FILES
                 for notice in file_notices(event, is_named=is_named):
                     self.add_notice(notice)
             case ReplyDiscarded():
@@ -326,6 +339,10 @@ class Fold:
         is_shown = isinstance(event, ModeChanged) and (state.mode == event.mode or not self.blocks)
         if isinstance(event, Checkpoint) and self.blocks:
             return
+        if isinstance(event, Forked):
+            self._end_calls()
+        elif isinstance(event, ChildEnded):
+            state.count_calls(event.metrics.tool_calls)
         state.apply(event)
         if isinstance(event, PromptWithdrawn) and event.by in ("me", state.me):
             return  # it is back in the composer, or shown as held
@@ -369,6 +386,7 @@ class Fold:
         self._end_calls()
         self.add(turn_end(event, state.turn_used, seconds_between(state.turn_began, now)))
         state.busy = state.parked = False
+        state.turn_used = ExecutionMetrics()
         state.activity = ""
         state.asked.clear()
 
@@ -508,8 +526,6 @@ class Fold:
         command = call.command or (call.subject if call.name == "shell" else "")
         call.summary, call.diff = result_summary(output, command), result_diff(output)
         self.state.calls.pop(output.call_id, None)
-        if call.state in ("done", "failed"):
-            self.state.count_call()
         self._changed.add(place)
 
     def _end_calls(self, summary: str = "not run") -> None:

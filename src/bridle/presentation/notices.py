@@ -8,8 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridle.events import (
+    AgentActivity,
+    ApprovalAnswered,
+    ApprovalAsked,
     ChildEnded,
     ChildOf,
+    ChildStarted,
     Compacted,
     Event,
     FilesChanged,
@@ -25,6 +29,7 @@ from bridle.events import (
     ThinkingDelta,
     ToolCallReady,
     ToolCallStarted,
+    ToolResultEvent,
     TraceEvent,
     TurnEnded,
     TurnParked,
@@ -33,9 +38,11 @@ from bridle.events import (
 )
 from bridle.presentation.amounts import cost_text, duration
 from bridle.presentation.blocks import Notice, Tone
-from bridle.presentation.calls import as_json
+from bridle.presentation.calls import as_json, call_line
 from bridle.workspace.text import flat, is_cache, one_line, quantity
 
+_PROGRESS = 160  # characters
+NAMES_FILES = ("write", "edit", "apply_patch")  # tools whose results name the files they changed
 _FILES = 6  # files that are named
 _LINES = 3  # damaged lines, and files that undo does not cover, that have a notice of their own
 _CHANGED = 300  # characters of what a hook changed an argument or a prompt to
@@ -240,3 +247,28 @@ def end_text(end: TurnEnded) -> str:
     if end.reason == "done" and not end.detail:
         return ""
     return flat(end.detail) or flat(end.reason)
+
+
+def progress_text(event: Event) -> str:
+    """Return what happens in a turn, for somebody who follows from elsewhere; often empty."""
+    match event:
+        case ToolCallReady():
+            text = call_line(event.call)
+        case AgentActivity() if event.tool_name:
+            text = f"{event.tool_name}: {event.description}"
+        case ApprovalAsked():
+            text = f"needs approval: {call_line(event.call)}"
+        case ApprovalAnswered():
+            text = f"{'allowed' if event.allowed else 'denied'} by {event.by}"
+        case ToolResultEvent():
+            how = "failed" if event.output.is_error else "done"
+            text = f"{event.output.name or 'the call'} {how}"
+        case ResponseCompleted():
+            text = event.message.content if event.message is not None else ""
+        case ChildStarted():
+            text = f"task: {event.prompt}"
+        case TurnParked():
+            text = "the turn is parked: it needs approval"
+        case _:
+            text = ""
+    return one_line(text, _PROGRESS)

@@ -10,6 +10,7 @@ from bridle.engine.engine import Engine
 from bridle.errors import ConfigError
 from bridle.events import Grant
 from bridle.policy import Rule
+from bridle.presentation.modes import MODE_TEXTS
 from bridle.protocols.session_values import Choice, Choices
 from bridle.workspace.text import one_line
 
@@ -52,7 +53,7 @@ def servers_of(workspace: str) -> Choices:
 
 def rules_of(rules: Iterable[Rule], mode: str, grants: Iterable[Grant]) -> Choices:
     """Return the mode, the grants of the session, and the rules as they are written."""
-    known = [Choice(f"mode: {mode}", _MODES.get(mode, ""), default=True)]
+    known = [Choice(f"mode: {mode}", _meaning(mode), default=True)]
     for one in grants:
         if one.rule:
             known.append(Choice(one.rule, f"always: written into the rules, by {one.by}"))
@@ -65,9 +66,5 @@ def rules_of(rules: Iterable[Rule], mode: str, grants: Iterable[Grant]) -> Choic
     return Choices(tuple(known))
 
 
-_MODES = {
-    "plan": "only reads, until a plan is agreed to",
-    "ask": "asks before what no rule allows",
-    "edits": "edits files of the workspace unasked",
-    "auto": "asks nothing; what is denied stays denied",
-}
+def _meaning(mode: str) -> str:
+    return next((text.meaning for name, text in MODE_TEXTS.items() if name == mode), "")

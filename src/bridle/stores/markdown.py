@@ -69,7 +69,7 @@ def _record(record: Record, milestones: Milestones) -> Iterator[str]:
 def _milestones(event: Event, milestones: Milestones) -> Iterable[str]:
     match event:
         case ApprovalAsked():
-            return [f"Asked: {event.reason or 'it always asks'}"]
+            return [f"Approval needed: {event.reason or 'it always needs approval'}"]
         case ApprovalAnswered():
             return [f"{'✓' if event.allowed else '✗'} {answer_text(event)}"]
         case TurnEnded():

@@ -21,9 +21,9 @@ from textual.widgets._toast import ToastRack
 from textual.worker import Worker
 
 from bridle.errors import AgentError
-from bridle.tui.bar_words import Facts
 from bridle.tui.composer_screen import Commanding
 from bridle.tui.keys import KEYS
+from bridle.tui.model.status_bar import Facts
 from bridle.tui.render.palette import Palette
 from bridle.tui.screen_frames import Frames
 from bridle.tui.timers import after
@@ -147,13 +147,13 @@ class ChatScreen(Commanding, Screen[None]):
 
     async def _painted(self) -> None:
         """The first picture stands: what it did not need comes, keys are taken, the house opens."""
-        from bridle.tui.questions_flow import QuestionsFlow
+        from bridle.tui.widgets.approval_area import ApprovalArea
 
-        self.questions = QuestionsFlow(lambda: bool(self.composer.text), self._write_on)
+        self.approvals = ApprovalArea(lambda: bool(self.composer.text), self._write_on)
         left = self.query_one("#left")
         with self.app.batch_update():
             left.mount(self.working, before=self.composer)
-            await left.mount(self.questions, before=self.composer)
+            await left.mount(self.approvals, before=self.composer)
             if not self.side.is_attached:
                 self.query_one("#middle").mount(self.side)
             await self.mount(ToastRack(id="textual-toastrack"), before=0)
@@ -198,7 +198,7 @@ class ChatScreen(Commanding, Screen[None]):
         )
         self.following.fold.state.me = house.me
         self._watch = self.run_worker(self._follow(self.following), group="watch")
-        self.questions.begin(house)
+        self.approvals.begin(house)
         if house.session.is_parked:
             self.run_worker(self._go_on(), group="verbs")
         self.draw_soon()
@@ -230,7 +230,7 @@ class ChatScreen(Commanding, Screen[None]):
         """A record came while we watch."""
         from bridle.events import PromptReceived, TurnEnded
 
-        self.questions.heard(event)
+        self.approvals.apply(event)
         if isinstance(event, TurnEnded | PromptReceived):
             self.look_at_files()
 
@@ -277,14 +277,14 @@ class ChatScreen(Commanding, Screen[None]):
             queued=tuple(one.content for one in waiting if one.when != "next_step"),
             held=tuple(carrying.held),
         )
-        self.questions.tell_title(self._word(busy, carrying), house.session.title)
+        self.approvals.set_title(self._word(busy, carrying), house.session.title)
         if self.side.display:
             self.side.tell(state, house.window)
         place = house.place
         self.bar.tell(
             Facts(
                 mode=house.mode,
-                then=self.questions.then or "",
+                then=self.approvals.next_mode or "",
                 model=house.model,
                 agent=house.agent,
                 workspace=place.workspace,
@@ -317,7 +317,7 @@ class ChatScreen(Commanding, Screen[None]):
         event.stop()
         self.conversation.action_last()
         self.run_worker(self._take(event.text, event.when), group="sending")
-        self.call_after_refresh(self.questions.panel.take_keys)
+        self.call_after_refresh(self.approvals.panel.take_keys)
 
     def on_key(self, event: events.Key) -> None:
         """A letter that nobody took is meant for the composer."""
@@ -325,7 +325,7 @@ class ChatScreen(Commanding, Screen[None]):
             event.stop()
             self._write_on(event.character)
 
-    def on_question_panel_emptied(self) -> None:
+    def on_approval_panel_emptied(self) -> None:
         """Nothing is asked any more: on with the writing."""
         self.composer.focus()
 
@@ -337,7 +337,7 @@ class ChatScreen(Commanding, Screen[None]):
     def on_unmount(self) -> None:
         """The window has its own title again."""
         if self.is_whole:
-            self.questions.restore_title()
+            self.approvals.restore_title()
 
     async def _take(self, text: str, when: Sent) -> None:
         """In the order in which it was typed: a prompt behind `/new` or `/mode` is for what holds

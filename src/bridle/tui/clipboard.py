@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from textual.app import App
 
 from bridle.config.paths import state_folder
-from bridle.tui.dialogs import Choose, Item
+from bridle.tui.dialogs import Choose
+from bridle.tui.slash.interaction import Item
 from bridle.workspace.fs import write_private
 from bridle.workspace.text import neutral, one_line, quantity
 

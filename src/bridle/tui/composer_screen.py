@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from bridle.presentation.commands import Command
     from bridle.tui.dialogs import Dialog
     from bridle.tui.model.onboarding import Preface
-    from bridle.tui.obeying_screen import ScreenStage
     from bridle.tui.screen_following import Following
+    from bridle.tui.slash.screen import ScreenInteraction
 
 
 class Commanding(Acts):
     """What the composer asks for, and hears, on the screen."""
 
     _own: "tuple[Command, ...]" = ()
-    _stage: "ScreenStage | None" = None
+    _interaction: "ScreenInteraction | None" = None
     following: "Following | None" = None
 
     def __init__(self) -> None:
@@ -111,21 +111,21 @@ class Commanding(Acts):
         return [(one.name, one.about) for one in named if not one.why_not]
 
     @property
-    def stage(self) -> "ScreenStage":
+    def interaction(self) -> "ScreenInteraction":
         """This screen, as commands know it."""
-        if self._stage is None:
-            from bridle.tui.obeying_screen import ScreenStage
+        if self._interaction is None:
+            from bridle.tui.slash.screen import ScreenInteraction
 
-            self._stage = ScreenStage(self)
-        return self._stage
+            self._interaction = ScreenInteraction(self)
+        return self._interaction
 
     async def obey(self, line: str) -> None:
         """A command."""
-        from bridle.tui.obeying import obey
+        from bridle.tui.slash.screen import run_screen_command
 
         if command_is_new(line):
             await self.look_for_commands()
-        await obey(self.stage, line)
+        await run_screen_command(self.interaction, line)
         self.draw_soon()
 
     def on_composer_editor_wanted(self, event: Composer.EditorWanted) -> None:
@@ -135,7 +135,7 @@ class Commanding(Acts):
 
     async def _edit(self) -> None:
         try:
-            await self.stage.edit("")
+            await self.interaction.edit("")
         except AgentError as error:
             self.complain(error)
 
@@ -145,7 +145,8 @@ class Commanding(Acts):
         self.run_worker(self._search_prompts(), group="obeying")
 
     async def _search_prompts(self) -> None:
-        from bridle.tui.dialogs import Choose, Item
+        from bridle.tui.dialogs import Choose
+        from bridle.tui.slash.interaction import Item
 
         found = self.composer.prompts.newest_first
         items = [Item(str(at), _first_line(text), _more(text)) for at, text in enumerate(found)]

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import ClassVar, TypeVar
 
-from msgspec import Struct
 from rich.cells import cell_len, chop_cells
 from rich.segment import Segment
 from rich.style import Style
@@ -26,9 +25,10 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from bridle.tui.guarding import Guard
 from bridle.tui.model.fuzzy import fitting
+from bridle.tui.model.key_guard import KeyGuard
 from bridle.tui.render.safe_text import clean, clean_line
+from bridle.tui.slash.interaction import Item
 from bridle.workspace.text import neutral
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class Dialog(ModalScreen[T]):
         super().__init__()
         self._title = clean_line(title, 90)
         self._keys = keys
-        self.guard = Guard()
+        self.guard = KeyGuard()
 
     def _dress(self, box: Vertical) -> Vertical:
         box.border_title = Content(self._title)
@@ -90,7 +90,7 @@ class Dialog(ModalScreen[T]):
 
     def _drawn(self) -> None:
         self._fit()
-        self.call_after_refresh(lambda: self.guard.drawn(monotonic()))
+        self.call_after_refresh(lambda: self.guard.set_drawn(monotonic()))
 
     def on_resize(self, event: events.Resize) -> None:
         """Another window: what is around the long part stays on the screen."""
@@ -117,8 +117,8 @@ class Dialog(ModalScreen[T]):
         """Before any key of this dialog does something."""
         if event.key not in self._deciding:
             if event.is_printable and event.key != "space":
-                self.guard.slipped(event.time)  # somebody writes, and means something else
-        elif not self.guard.lets(event.time):
+                self.guard.reject(event.time)  # somebody writes, and means something else
+        elif not self.guard.accepts(event.time):
             event.stop()
             event.prevent_default()
 
@@ -206,16 +206,6 @@ class TextPage(Dialog[None]):
     def action_page(self) -> None:
         """A page down."""
         self.sheet.scroll_page_down(animate=False)
-
-
-class Item(Struct, frozen=True):
-    """One of several: what is given back, what is shown, a word on it, why it cannot be had."""
-
-    key: str
-    label: str
-    about: str = ""
-    chosen: bool = False
-    why_not: str = ""
 
 
 class Choose(Dialog[str | None]):
@@ -447,16 +437,6 @@ class Sheet(ScrollView, can_focus=True):
     def _style(self, kind: str) -> Style:
         name = f"sheet--{kind}"
         return self.get_component_rich_style(name, partial=True) if kind else Style()
-
-
-def diff_lines(diff: str) -> list[tuple[str, str]]:
-    """The lines of a diff with what each of them is."""
-    found = []
-    for line in diff.rstrip("\n").split("\n"):
-        about = line.startswith(("+++ ", "--- "))
-        kind = "muted" if about else _SIGNS.get(line[:1], "").removeprefix("sheet--")
-        found.append((line, kind))
-    return found
 
 
 def _pieces(text: str, kind: str, width: int) -> Iterable[tuple[str, str]]:

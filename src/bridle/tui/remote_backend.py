@@ -8,6 +8,7 @@ import os
 from shlex import quote
 
 from bridle.client import Client, FollowedSession, SessionInfo
+from bridle.config.user_commands import load_user_commands, user_command_folder
 from bridle.errors import SessionError, UnknownSession
 from bridle.events import ApprovalAsked
 from bridle.policy import MODES, Mode
@@ -15,7 +16,6 @@ from bridle.presentation.commands import Command
 from bridle.protocols.session import Conversation
 from bridle.protocols.session_service import SessionService
 from bridle.tui.house import Named, Place
-from bridle.tui.own_commands import own_commands, own_folder
 from bridle.tui.session_backend import SessionBackend, pages, to_named
 from bridle.workspace.text import one_line
 
@@ -96,7 +96,7 @@ class RemoteBackend(SessionBackend):
 
     def commands(self) -> tuple[Command, ...]:
         """The user's own commands of this machine; a folder on a server has none here."""
-        return own_commands(own_folder(os.environ))
+        return load_user_commands(user_command_folder(os.environ))
 
     def again(self) -> str:
         """The command that comes back to this session."""

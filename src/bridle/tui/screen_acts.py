@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bridle.policy import Mode
     from bridle.tui.house import House
     from bridle.tui.model.prompt_queue import Carrying
-    from bridle.tui.questions_flow import QuestionsFlow
+    from bridle.tui.widgets.approval_area import ApprovalArea
     from bridle.tui.widgets.composer import Composer
     from bridle.tui.widgets.conversation import Conversation
     from bridle.tui.widgets.status import Bar, Side
@@ -35,7 +35,7 @@ class Acts(_Base):
     carrying: "Carrying | None"
     conversation: "Conversation"
     composer: "Composer"
-    questions: "QuestionsFlow"  # there once the screen is whole
+    approvals: "ApprovalArea"  # there once the screen is whole
     side: "Side"
     bar: "Bar"
     _asked_to_leave = float("-inf")
@@ -83,7 +83,7 @@ class Acts(_Base):
         """
         if self._copy_marked():
             return
-        if self.is_whole and self.questions.panel.words.is_open:
+        if self.is_whole and self.approvals.panel.note.is_open:
             self.app.simulate_key("escape")
             return
         is_busy = self.carrying is not None and self.carrying.session.is_busy
@@ -164,23 +164,23 @@ class Acts(_Base):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A question that is looked at has these keys for itself."""
-        asks = self.is_whole and self.questions.panel.has_focus
+        asks = self.is_whole and self.approvals.panel.has_focus
         return not (action in ("page", "mode") and asks)
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
         """What was pressed over there answers nothing here."""
         if self.is_whole:
-            self.questions.panel.draw()
+            self.approvals.panel.draw()
         else:
             event.refresh_styles = False  # everything was styled a moment ago
 
     def action_tray(self) -> None:
         """The questions of all sessions."""
-        self.questions.open_tray()
+        self.approvals.open_tray()
 
     def action_answer(self) -> None:
         """To the question, and back to the composer."""
-        self.questions.switch(self.composer.focus)
+        self.approvals.switch(self.composer.focus)
 
     def action_copy(self) -> None:
         """The last answer, or a piece of it."""

@@ -3,7 +3,8 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { Approval, ApprovalCardProps, Asked } from "../state/model.ts";
+import type { Approval, ApprovalCardProps } from "../state/model.ts";
+import { approvalChoices, approvalTitle } from "../text/approvals.ts";
 import { oneLine } from "../text/neutral.ts";
 import { useKeys } from "./armed.ts";
 import { Choice, type AnswerProps, type Say } from "./choice.tsx";
@@ -47,20 +48,6 @@ export function ApprovalCard(props: ApprovalCardProps): JSX.Element {
   );
 }
 
-const HEADS: Record<string, string> = {
-  exit_plan_mode: "Carry out this plan?",
-  ask_user: "A question for you",
-  shell: "Allow this command?",
-};
-
-/** The heading of a request: what is asked, in one line. */
-function headOf(asked: Asked): string {
-  const { name, arguments: given } = asked.call;
-  if (Object.hasOwn(HEADS, name)) return HEADS[name]!;
-  const tool = oneLine(name, 60);
-  return typeof given["path"] === "string" ? `Allow ${tool} to ${oneLine(given["path"], 80)}?` : `Allow ${tool}?`;
-}
-
 interface FrameProps {
   readonly approval: Approval;
   readonly box: { current: HTMLElement | null };
@@ -69,7 +56,7 @@ interface FrameProps {
 }
 
 function Frame({ approval, box, compact, children }: FrameProps): JSX.Element {
-  const head = headOf(approval.asked);
+  const head = approvalTitle(approval.asked.call);
   return (
     <section class="question" ref={box} tabIndex={0} aria-label={`Approval needed: ${head}`} data-question={approval.callId}>
       <header class="question-head">
@@ -88,8 +75,9 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
   const { approval, say, blocked, actions, role, compact = false, box } = props;
   const { asked } = approval;
   const [form, setForm] = useState<Form>("");
-  const canSession = !asked.lasting;
-  const canRule = Boolean(asked.proposal) && !asked.lasting && (role === "drive" || role === "admin");
+  const labels = approvalChoices(asked);
+  const canSession = "s" in labels;
+  const canRule = "r" in labels && (role === "drive" || role === "admin");
   const once = () => say({ allowed: true });
   const session = () => say({ allowed: true, scope: "session" });
   const no = () => say({ allowed: false });
@@ -116,13 +104,13 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
       {form === "" && (
         <div class="answers">
           <div class="answers-part">
-            <Choice keyName="y" main blocked={blocked} act={once}>Allow once</Choice>
-            {canSession && <Choice keyName="s" blocked={blocked} act={session}>{sessionLabel(asked.covers)}</Choice>}
-            {canRule && <Choice keyName="r" blocked={blocked} act={() => setForm("rule")}>Allow by a rule…</Choice>}
+            <Choice keyName="y" main blocked={blocked} act={once}>{labels["y"]}</Choice>
+            {canSession && <Choice keyName="s" blocked={blocked} act={session}>{labels["s"]}</Choice>}
+            {canRule && <Choice keyName="r" blocked={blocked} act={() => setForm("rule")}>{labels["r"]}</Choice>}
           </div>
           <div class="answers-part">
-            <Choice keyName="n" bad blocked={blocked} act={no}>Deny</Choice>
-            <Choice keyName="w" bad blocked={blocked} act={() => setForm("word")}>Deny and say why…</Choice>
+            <Choice keyName="n" bad blocked={blocked} act={no}>{labels["n"]}</Choice>
+            <Choice keyName="w" bad blocked={blocked} act={() => setForm("word")}>{labels["w"]}</Choice>
           </div>
         </div>
       )}
@@ -130,14 +118,7 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
   );
 }
 
-const CLASSES: Record<string, string> = { builds: "tests and builds" };
-
-/** What an answer for the session allows: this call again, or every call of its class in the folder. */
-function sessionLabel(covers: string | undefined): string {
-  return covers ? `Allow ${CLASSES[covers] ?? oneLine(covers, 60)} in this folder for this session` : "Allow for this session";
-}
-
-const SCOPES = { once: "", session: ", for this session", rule: ", as a rule" } as const;
+const SCOPES = { once: "", session: " for this session", rule: " with a rule" } as const;
 
 const DEEDS: Record<string, readonly [string, string]> = {
   exit_plan_mode: ["Agreed", "Sent back"],

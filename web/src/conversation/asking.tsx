@@ -5,6 +5,7 @@ import { useKeys } from "./armed.ts";
 import { Exact } from "./bytes.tsx";
 import { Choice, type AnswerProps } from "./choice.tsx";
 import { More } from "./facts.tsx";
+import { LEAVE_UNANSWERED } from "../text/approvals.ts";
 import { WordForm } from "./word.tsx";
 
 /** The question; every option is a button and a number, other words are welcome unless they are not. */
@@ -37,7 +38,7 @@ export function Asking({ approval, say, blocked, box }: AnswerProps): JSX.Elemen
         />
       )}
       <div class="answers">
-        <Choice keyName={writes ? "" : "n"} bad blocked={blocked} act={leave}>Leave it unanswered</Choice>
+        <Choice keyName={writes ? "" : "n"} bad blocked={blocked} act={leave}>{LEAVE_UNANSWERED}</Choice>
       </div>
     </>
   );

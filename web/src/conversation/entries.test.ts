@@ -50,14 +50,14 @@ test("a call is said in one line, whatever it is called with", () => {
   assert.equal(subject(call({ name: "other", arguments: { count: 3 } })), '{"count":3}');
   assert.equal(subject(call({ name: "other" })), "");
   assert.deepEqual(["## Plan\n1. Read", "# Speed up\n1. Read"].map((plan) => subject(call({ name: "exit_plan_mode", arguments: { plan } }))), ["", "Speed up"]);
-  assert.equal(subject(call({ name: "todo_write", arguments: { todos: [{ status: "completed" }, {}] } })), "1 of 2 done");
+  assert.equal(subject(call({ name: "todo_write", arguments: { todos: [{ status: "completed" }, {}] } })), "2 items");
   assert.equal(subject(call({ status: "writing", argumentsText: '{"command": "ls -' })), "ls -");
   assert.equal(subject(call({ arguments: { command: "a\u202eb" } })), "a\\u202eb");
 });
 
 test("a command tells its exit code", () => {
-  const result = { ok: false, text: "", data: null, media: [] };
-  assert.equal(status(call({ status: "failed", result: { ...result, data: { exit_code: 2 } } })), "failed, exit code 2");
+  const result = { ok: false, text: "(no output)\n[exit code 2]", data: null, media: [] };
+  assert.equal(status(call({ status: "failed", result })), "failed: exit code 2 · no output");
 });
 
 test("changes come from the record, else from the arguments, else there are none", () => {

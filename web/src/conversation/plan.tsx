@@ -6,6 +6,7 @@ import { useKeys } from "./armed.ts";
 import { Choice, type AnswerProps } from "./choice.tsx";
 import { More } from "./facts.tsx";
 import { Whole } from "./markdown.tsx";
+import { PLAN_CHOICES } from "../text/approvals.ts";
 import { WordForm } from "./word.tsx";
 
 type Form = "" | "go" | "stay";
@@ -31,20 +32,20 @@ export function Plan({ approval, say, blocked, box }: AnswerProps): JSX.Element 
       <div class="plan"><Whole text={String(approval.asked.call.arguments["plan"] ?? "")} /></div>
       <More call={approval.asked.call.arguments} told={["plan"]} />
       {form === "go" && (
-        <WordForm label="Agreed, with these changes" button="Agree with changes" blocked={blocked} back={back} say={(word) => say({ allowed: true, word })} />
+        <WordForm label="What to change" button="Yes, with these changes" blocked={blocked} back={back} say={(word) => say({ allowed: true, word })} />
       )}
       {form === "stay" && (
-        <WordForm label="What should be different?" button="Keep planning" blocked={blocked} back={back} say={(word) => say({ allowed: false, word })} />
+        <WordForm label="What is wrong with it?" button="Keep planning" blocked={blocked} back={back} say={(word) => say({ allowed: false, word })} />
       )}
       {form === "" && (
         <div class="answers">
           <div class="answers-part">
-            <Choice keyName="y" main blocked={blocked} act={agree}>Agree</Choice>
-            <Choice keyName="c" blocked={blocked} act={() => setForm("go")}>Agree, with changes…</Choice>
+            <Choice keyName="y" main blocked={blocked} act={agree}>{PLAN_CHOICES.y}</Choice>
+            <Choice keyName="c" blocked={blocked} act={() => setForm("go")}>{PLAN_CHOICES.c}</Choice>
           </div>
           <div class="answers-part">
-            <Choice keyName="w" bad blocked={blocked} act={() => setForm("stay")}>Keep planning…</Choice>
-            <Choice keyName="n" bad blocked={blocked} act={() => say({ allowed: false })}>Reject</Choice>
+            <Choice keyName="w" bad blocked={blocked} act={() => setForm("stay")}>{PLAN_CHOICES.w}</Choice>
+            <Choice keyName="n" bad blocked={blocked} act={() => say({ allowed: false })}>{PLAN_CHOICES.n}</Choice>
           </div>
         </div>
       )}

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Actions, Approval } from "../state/model.ts";
+import { SAVE_RULE } from "../text/approvals.ts";
 import { oneLine } from "../text/neutral.ts";
 import { counted } from "../text/words.ts";
 import type { Say } from "./choice.tsx";
@@ -48,7 +49,7 @@ export function RuleForm({ approval, actions, own, blocked, say, back }: RuleFor
       {!own && <p class="note">To change the rule you need the role admin.</p>}
       <Covered covered={covered} />
       <div class="answers">
-        <button type="button" class="choice choice-main" disabled={blocked || !rule.trim()} onClick={send}>Allow and save the rule</button>
+        <button type="button" class="choice choice-main" disabled={blocked || !rule.trim()} onClick={send}>{SAVE_RULE}</button>
         <button type="button" class="choice" data-grows onClick={back}>Back</button>
       </div>
     </div>

@@ -2,23 +2,8 @@
 
 import type { Call, CallStatus, Child } from "../state/model.ts";
 import { duration } from "../text/words.ts";
+import { callSubject, resultSummary } from "../text/calls.ts";
 import { oneLine } from "../text/neutral.ts";
-
-const SUBJECTS: Record<string, readonly string[]> = {
-  shell: ["command"],
-  read: ["path"],
-  write: ["path"],
-  edit: ["path"],
-  patch: ["path"],
-  ls: ["path"],
-  list: ["path"],
-  glob: ["pattern", "path"],
-  grep: ["pattern", "path"],
-  task: ["description", "prompt"],
-  ask_user: ["question"],
-  shell_output: ["id"],
-  shell_stop: ["id"],
-};
 
 const STATUS: Record<CallStatus, string> = {
   writing: "being written",
@@ -36,37 +21,20 @@ const STATUS: Record<CallStatus, string> = {
 /** What the call is about. */
 export function subject(call: Call): string {
   if (call.status === "writing") return oneLine(call.argumentsText.replace(/^\{"\w+":\s*"?/, ""), 160);
-  if (call.broken) return oneLine(call.broken, 160);
-  if (call.name === "exit_plan_mode") return heading(String(call.arguments["plan"] ?? ""));
-  if (call.name === "todo_write") return todos(call.arguments["todos"]);
-  const found = (SUBJECTS[call.name] ?? []).map((name) => call.arguments[name]).filter(isWord);
-  if (found.length > 0) return oneLine(call.name === "task" ? found[0]! : found.join(" in "), 160);
-  const words = Object.values(call.arguments).filter(isWord);
-  if (words.length > 0) return oneLine(words[0]!, 160);
-  const json = JSON.stringify(call.arguments);
-  return json === "{}" ? "" : oneLine(json, 160);
+  return oneLine(call.broken || callSubject(call), 160);
 }
 
-/** The first line of a plan, unless it only says that it is one. */
-function heading(plan: string): string {
-  const line = oneLine(plan.replace(/^[#\s]+/, "").split("\n")[0]!, 120);
-  return line.toLowerCase() === "plan" ? "" : line;
+/** A summary of the result; empty if there is none. */
+function outcome(call: Call): string {
+  if (!call.result || (call.status !== "done" && call.status !== "failed")) return "";
+  return oneLine(resultSummary(call.name, call.result, String(call.arguments["command"] ?? "")), 200);
 }
 
-function isWord(value: unknown): value is string {
-  return typeof value === "string" && value.trim() !== "";
-}
-
-function todos(given: unknown): string {
-  if (!Array.isArray(given)) return "";
-  const done = given.filter((one: { status?: string }) => one?.status === "completed").length;
-  return `${done} of ${given.length} done`;
-}
-
-/** How the call stands, in words. */
+/** How the call stands, in words: of one that is over, what came of it. */
 export function status(call: Call): string {
-  const code = exitCode(call);
-  if (call.status === "failed" && code !== null) return `failed, exit code ${code}`;
+  const summary = outcome(call);
+  if (call.status === "done" && summary) return summary;
+  if (call.status === "failed" && summary) return `failed: ${summary}`;
   return call.status === "waiting" && call.name === "ask_user" ? "needs an answer" : STATUS[call.status];
 }
 
@@ -74,11 +42,6 @@ export function status(call: Call): string {
 export function took(call: Call): string {
   const seconds = (Date.parse(call.endedAt) - Date.parse(call.startedAt)) / 1000;
   return Number.isFinite(seconds) && seconds >= 1 ? duration(seconds) : "";
-}
-
-function exitCode(call: Call): number | null {
-  const data = call.result?.data as { exit_code?: unknown } | null | undefined;
-  return typeof data?.exit_code === "number" ? data.exit_code : null;
 }
 
 /** The result as a person reads it: of a command its output, not what the model was told around it. */

@@ -157,9 +157,9 @@ function Meters({ line, view, detail }: { line: SessionLine; view: View | null; 
 }
 
 export const MODES: readonly [Mode, string, string][] = [
-  ["plan", "Plan", "reads and plans, changes nothing"],
-  ["ask", "Ask", "asks before it changes anything"],
-  ["edits", "Edits", "edits files unasked, asks for the rest"],
+  ["plan", "Plan", "reads and plans; changes nothing"],
+  ["ask", "Ask", "asks before anything that changes something"],
+  ["edits", "Edits", "edits files in the workspace; asks before the rest"],
   ["auto", "Auto", "asks nothing; what is denied stays denied"],
 ];
 

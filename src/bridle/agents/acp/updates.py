@@ -27,6 +27,7 @@ from bridle.events import (
     TraceEvent,
 )
 from bridle.messages import Image, Part, Text, ToolCall, ToolOutput
+from bridle.presentation.calls import call_subject
 from bridle.usage import Usage
 from bridle.workspace.text import one_line, shorten
 
@@ -286,12 +287,11 @@ def _entries(event: TodosChanged) -> list[schema.PlanEntry]:
 
 def tool_call_start(call: ToolCall) -> schema.ToolCallStart:
     """Return a call of ours as an editor shows it."""
-    subject = call.arguments.get("command") or call.arguments.get("path") or ""
     path = call.arguments.get("path")
     return schema.ToolCallStart(
         session_update="tool_call",
         tool_call_id=call.id,
-        title=one_line(f"{call.name} {subject}".strip(), 200),
+        title=one_line(f"{call.name} {call_subject(call)}".strip(), 200),
         kind=KINDS.get(call.name, "other"),
         status="pending",
         raw_input=call.arguments,

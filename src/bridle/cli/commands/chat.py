@@ -35,7 +35,7 @@ def command(**flags: Any) -> int:
             hint="Use `bridle repl`, or `bridle run` for one prompt.",
         )
     if not is_installed():
-        from bridle.cli.repl_loop import open_repl
+        from bridle.cli.repl.loop import open_repl
         from bridle.cli.signals import run_async
 
         return run_async(open_repl({**flags, "quiet": False}).run())

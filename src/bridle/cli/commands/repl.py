@@ -15,6 +15,6 @@ def command(**flags: Any) -> int:
 
     Exit codes: 0 quit, 1 failed, 2 usage, 5 no model, 130 ended by SIGTERM or a closed terminal.
     """
-    from bridle.cli.repl_loop import run_repl
+    from bridle.cli.repl.loop import run_repl
 
     return run_repl(flags)

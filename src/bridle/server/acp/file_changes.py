@@ -10,7 +10,7 @@ from bridle.agents.acp.updates import call_diffs
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.protocols.tool import Files
-from bridle.server.acp.words import Change
+from bridle.server.acp.updates import Change
 from bridle.tools.edit import parse_replacements
 from bridle.tools.encoding import decode, replace_bad_bytes
 from bridle.tools.unified_diff import FilePatch, apply_hunks, parse_patch

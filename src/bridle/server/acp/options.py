@@ -9,27 +9,23 @@ from collections.abc import Iterable, Sequence
 from acp import schema
 
 from bridle.policy import Mode
+from bridle.presentation.modes import MODE_TEXTS, mode_sentence
 
 Setting = schema.SessionConfigOptionSelect | schema.SessionConfigOptionBoolean
 
 MODE, MODEL = "mode", "model"
-_MODES: dict[Mode, tuple[str, str]] = {
-    "plan": ("Plan", "Looks and plans; changes nothing until you agree to the plan."),
-    "ask": ("Ask", "Asks before everything that is more than looking."),
-    "edits": ("Edits", "Edits files of the folder without asking; asks before commands."),
-    "auto": ("Auto", "Asks nothing. What is denied stays denied."),
-}
 COMMANDS = {
-    "compact": ("Shorten the conversation: the model writes down what matters of it.", ""),
+    "compact": ("Shorten the conversation: the model writes a summary.", ""),
     "rename": ("Give this session a title.", "the title"),
-    "revoke": ("Take back everything that was allowed for this session.", ""),
+    "revoke": ("Revoke everything that was allowed for this session.", ""),
 }
 
 
 def mode_state(current: Mode, modes: Iterable[Mode]) -> schema.SessionModeState:
     """The modes, and the one that holds."""
     found = [
-        schema.SessionMode(id=one, name=_MODES[one][0], description=_MODES[one][1]) for one in modes
+        schema.SessionMode(id=one, name=MODE_TEXTS[one].name, description=mode_sentence(one))
+        for one in modes
     ]
     return schema.SessionModeState(current_mode_id=current, available_modes=found)
 
@@ -46,7 +42,7 @@ def settings(mode: Mode, modes: Iterable[Mode], model: str, models: Sequence[str
             current_value=mode,
             options=[
                 schema.SessionConfigSelectOption(
-                    value=one, name=_MODES[one][0], description=_MODES[one][1]
+                    value=one, name=MODE_TEXTS[one].name, description=mode_sentence(one)
                 )
                 for one in modes
             ],

@@ -20,16 +20,30 @@ from bridle.engine.session import Session
 from bridle.errors import AgentError
 from bridle.events import ApprovalAnswered, ApprovalAsked, ChildStarted, ToolResultEvent
 from bridle.messages import ToolOutput
-from bridle.presentation.approvals import NETWORK_NOTE, session_grant_text
+from bridle.presentation.approvals import (
+    LEAVE_UNANSWERED,
+    NETWORK_NOTE,
+    approval_choices,
+    plan_choices,
+)
+from bridle.presentation.approvals import (
+    options_of as answers_of,
+)
 from bridle.protocols.session import NO, YES, Answer
 from bridle.server.acp.jsonrpc import Peer
-from bridle.server.acp.words import fenced, text_block
+from bridle.server.acp.updates import fenced, text_block
 from bridle.workspace.text import neutral, one_line
 
 log = logging.getLogger(__name__)
 
 ONCE, SESSION, RULE, REJECT = "allow_once", "allow_session", "allow_rule", "reject_once"
 _ANSWER = "answer_"
+_OPTIONS: dict[str, tuple[str, schema.PermissionOptionKind]] = {  # by the key in a terminal
+    "y": (ONCE, "allow_once"),
+    "s": (SESSION, "allow_always"),
+    "r": (RULE, "allow_always"),
+    "n": (REJECT, "reject_once"),
+}
 _LABEL = 160  # characters on a button
 _UNASKED = Answer(False, word="the editor could not ask the person")
 
@@ -37,32 +51,23 @@ Show = Callable[[ApprovalAsked], Awaitable[schema.ToolCallUpdate]]
 
 
 def options_of(asked: ApprovalAsked) -> list[schema.PermissionOption]:
-    """What a person can say to it."""
-    if asked.call.name == "ask_user" and (found := _answers(asked)):
-        wordless = _option(REJECT, "Do not answer", "reject_once")
-        return [*(_option(f"{_ANSWER}{n}", one, "allow_once") for n, one in found), wordless]
-    if asked.call.name == "exit_plan_mode":
-        yes = _option(ONCE, "Agree, and begin the work", "allow_once")
-        return [yes, _option(REJECT, "Keep planning", "reject_once")]
-    found_options = [_option(ONCE, "Allow once", "allow_once")]
-    if not asked.once_only:
-        found_options.append(
-            _option(SESSION, session_grant_text(asked).capitalize(), "allow_always")
-        )
-        if asked.proposal:
-            found_options.append(_option(RULE, f"Always {asked.proposal}", "allow_always"))
-    return [*found_options, _option(REJECT, "Reject", "reject_once")]
+    """Return what a person can answer."""
+    if asked.call.name == "ask_user" and (answers := answers_of(asked)):
+        skip = _option(REJECT, "reject_once", LEAVE_UNANSWERED)
+        options = [_option(f"{_ANSWER}{n}", "allow_once", text) for n, text in enumerate(answers)]
+        return [*options, skip]
+    is_plan = asked.call.name == "exit_plan_mode"
+    choices = plan_choices() if is_plan else approval_choices(asked)
+    labels = {choice.key: choice.label for choice in choices}
+    if "r" in labels:  # an editor shows no preview, so the button names the rule
+        labels["r"] = f"Always {asked.proposal}"
+    return [_option(*_OPTIONS[key], label) for key, label in labels.items() if key in _OPTIONS]
 
 
-def _answers(asked: ApprovalAsked) -> list[tuple[int, str]]:
-    options = asked.call.arguments.get("options")
-    if not isinstance(options, list):
-        return []
-    return [(n, one) for n, one in enumerate(options) if isinstance(one, str)]
-
-
-def _option(name: str, words: str, kind: schema.PermissionOptionKind) -> schema.PermissionOption:
-    return schema.PermissionOption(option_id=name, name=one_line(words, _LABEL), kind=kind)
+def _option(
+    option_id: str, kind: schema.PermissionOptionKind, label: str
+) -> schema.PermissionOption:
+    return schema.PermissionOption(option_id=option_id, name=one_line(label, _LABEL), kind=kind)
 
 
 def answer_of(response: Any, asked: ApprovalAsked) -> Answer:
@@ -76,7 +81,7 @@ def answer_of(response: Any, asked: ApprovalAsked) -> Answer:
     if outcome.option_id not in {one.option_id for one in options_of(asked)}:
         return NO  # it was not offered
     if outcome.option_id.startswith(_ANSWER):
-        words = dict(_answers(asked))
+        words = answers_of(asked)
         return Answer(True, word=words[int(outcome.option_id.removeprefix(_ANSWER))])
     return {ONCE: YES, SESSION: Answer(True, "session"), RULE: Answer(True, "rule")}.get(
         outcome.option_id, NO

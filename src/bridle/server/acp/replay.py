@@ -24,7 +24,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Part, Text, Thinking, ToolCall, ToolOutput
 from bridle.protocols.store import Record
-from bridle.server.acp.words import Calls, said_by_person
+from bridle.server.acp.updates import Calls, prompt_updates
 
 
 class Past:
@@ -61,7 +61,7 @@ class Past:
         calls = Calls(root)
         for message in [*self.messages, Message("assistant", tuple(self._writing))]:
             if message.role == "user":
-                yield from said_by_person(message.parts)
+                yield from prompt_updates(message.parts)
             else:
                 yield from filter(None, (_update(one, calls) for one in message.parts))
         if self.todos.todos and (plan := to_update(self.todos)) is not None:
@@ -96,9 +96,9 @@ def _update(part: Part, calls: Calls) -> BaseModel | None:
         case Thinking(text=text) if text:
             return to_update(ThinkingDelta(text))
         case ToolCall():
-            return calls.begun(part, ())
+            return calls.start(part, ())
         case ToolOutput():
-            return calls.ended(part)
+            return calls.end(part)
     return None
 
 

@@ -45,7 +45,14 @@ from bridle.server.acp.host import Host
 from bridle.server.acp.jsonrpc import Peer
 from bridle.server.acp.permissions import Overseen, Questions
 from bridle.server.acp.replay import info, past_of
-from bridle.server.acp.words import Calls, message, notification, said_by_person, turn_usage, used
+from bridle.server.acp.updates import (
+    Calls,
+    message_update,
+    notification,
+    prompt_updates,
+    turn_usage,
+    usage_update,
+)
 from bridle.workspace.fs import is_below
 from bridle.workspace.text import one_line
 
@@ -178,7 +185,7 @@ class Conversation:
         elif self.session.grants():
             await self.session.revoke(by=self._host.person)
             said = "what was allowed for this session is asked about again"
-        await self.tell(message(said))
+        await self.tell(message_update(said))
 
     async def tell(self, update: BaseModel) -> None:
         """Say it to the editor."""
@@ -228,7 +235,7 @@ class Conversation:
             case ToolCallReady(call=call):
                 return [await self._announced(call)]
             case PromptReceived(letter=letter) if letter:  # the editor shows its own prompts
-                return said_by_person(event.parts or to_parts(event.content))
+                return prompt_updates(event.parts or to_parts(event.content))
             case ModeChanged():
                 await self._tell_choices()
             case TitleChanged(title=title):
@@ -245,7 +252,7 @@ class Conversation:
         found = await asyncio.to_thread(changes, call, self._engine.parts.workspace)
         known = call.id in self._told
         self._told.add(call.id)
-        return self._calls.again(call, found) if known else self._calls.begun(call, found)
+        return self._calls.refresh(call, found) if known else self._calls.start(call, found)
 
     async def _show_asked(self, asked: ApprovalAsked) -> schema.ToolCallUpdate:
         """Have the editor show what is asked about, as it would be now."""
@@ -257,7 +264,7 @@ class Conversation:
 
     async def _tell_result(self, output: ToolOutput) -> None:
         """What came of a task's call that was asked about here."""
-        await self.tell(self._calls.ended(output))
+        await self.tell(self._calls.end(output))
 
     async def _tell_choices(self) -> None:
         mode = schema.CurrentModeUpdate(
@@ -270,7 +277,7 @@ class Conversation:
             await self.tell(update)
 
     async def _tell_use(self) -> None:
-        found = used(self.session.metrics, self.session.window)
+        found = usage_update(self.session.metrics, self.session.window)
         if found is not None and self.session.metrics.invocations:
             await self.tell(found)
 
@@ -300,7 +307,7 @@ class Conversation:
         elif result.reason == "parked":
             stop = "cancelled"
         elif result.reason != "interrupted" and result.detail:
-            await self.tell(message(f"\n\n[stopped: {result.detail}]"))
+            await self.tell(message_update(f"\n\n[stopped: {result.detail}]"))
         return schema.PromptResponse(stop_reason=stop, usage=turn_usage(result.metrics))
 
 

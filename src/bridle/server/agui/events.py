@@ -33,7 +33,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, ToolCall
-from bridle.presentation.approvals import NETWORK_NOTE
+from bridle.presentation.approvals import NETWORK_NOTE, approval_title
 from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics, Usage
 
@@ -242,7 +242,7 @@ ANSWER: dict[str, Any] = {
 
 def interrupt(name: str, asked: ApprovalAsked) -> core.Interrupt:
     """A question that the run waits for; `name` is how its answer names it."""
-    about = asked.call.arguments.get("question") or asked.reason or f"May {asked.call.name} run?"
+    about = asked.call.arguments.get("question") or asked.reason or approval_title(asked.call)
     about = f"{about}; {NETWORK_NOTE}" if asked.network else about
     return core.Interrupt(
         id=name,

@@ -14,10 +14,10 @@ from bridle.engine.history import History
 from bridle.errors import SessionError, UnknownSession
 from bridle.events import ApprovalAsked, SessionStarted
 from bridle.messages import Message
+from bridle.presentation.calls import call_line
 from bridle.protocols.session_catalog import PendingApproval
 from bridle.protocols.store import SessionSummary
 from bridle.server.mcp.tasks import Outcome
-from bridle.server.mcp.words import subject
 from bridle.stores.pending_approvals import pending_approvals
 from bridle.stores.reader import SessionFolder
 from bridle.usage import ExecutionMetrics, format_cost
@@ -126,7 +126,7 @@ def _message(message: Message) -> dict[str, Any]:
     if message.content:
         found["text"] = neutral(shorten(message.content, _MESSAGE))
     if message.tool_calls:
-        found["calls"] = [subject(call) for call in message.tool_calls[:20]]
+        found["calls"] = [one_line(call_line(call), 160) for call in message.tool_calls[:20]]
     if message.tool_results:
         found["results"] = [
             {
@@ -197,7 +197,7 @@ def told_outcome(facts: dict[str, Any]) -> str:
     lines += [f"{one['how']}: {one['path']}" for one in facts["files_changed"]]
     for one in facts["pending_approvals"]:
         about = one_line(f"{one['tool']} {_text(one['arguments'])}", 300)
-        lines.append(f"waits for approval: {about} ({one['reason'] or 'it always asks'})")
+        lines.append(f"needs approval: {about} ({one['reason'] or 'it always needs approval'})")
         lines.append(f"  a person answers: {one['answer_with']}")
     return "\n".join(lines)
 

@@ -16,8 +16,8 @@ from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionBusy, SessionClosed, SessionError
 from bridle.events import ApprovalAsked, FileChange, FilesChanged, ModeChanged, When
 from bridle.policy import MODES, Mode
+from bridle.presentation.notices import progress_text
 from bridle.protocols.session import TurnResult
-from bridle.server.mcp.words import doing
 
 _MOST = 8  # tasks at a time: each has connections, a model's attention, and may run commands
 
@@ -210,7 +210,7 @@ class _Job:
                     self._files.update({one.path: one for one in event.files})
                 elif isinstance(event, ApprovalAsked):
                     self._be_patient(session, event)
-                if words := doing(event):
+                if words := progress_text(event):
                     self._tell(words)
 
     def _be_patient(self, session: Session, asked: ApprovalAsked) -> None:

@@ -13,7 +13,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from bridle.presentation.blocks import Block, GrowingText, Removed, Reply
-from bridle.tui.block_lines import Painter, gap_before
+from bridle.tui.render.blocks import Painter, gap_before
 from bridle.tui.render.welcome import EDGE, STEP
 
 _FRAME = re.compile(r"   │ |.{0,3}", re.S)  # the bar beside an output, or the columns of the mark

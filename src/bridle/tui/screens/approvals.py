@@ -1,7 +1,6 @@
-"""The questions of other sessions: a line that says so wherever the person is, and a page of all.
+"""The approvals of other sessions: a line that says so anywhere, and a page of all.
 
-The page lists every question that waits, in any session, and each can be answered there. Knows the
-house; what an answer leads to is the session's business.
+The page lists every request that needs an answer, in any session; each can be answered there.
 """
 
 from collections.abc import Sequence
@@ -15,9 +14,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from bridle.errors import AgentError
+from bridle.presentation.calls import call_subject
 from bridle.tui.house import Asked, House
-from bridle.tui.question_pile import key_of
-from bridle.tui.questions import QuestionPanel
+from bridle.tui.model.approval_queue import key_of
+from bridle.tui.widgets.approval_panel import ApprovalPanel
 from bridle.workspace.text import one_line, quantity
 
 _ROWS = 5  # questions that the list shows at once
@@ -28,7 +28,7 @@ def tray_words(others: Sequence[Asked], width: int) -> str:
     if not others:
         return ""
     count = len(others)
-    head = f"{quantity(count, 'question')} {'waits' if count == 1 else 'wait'}"
+    head = f"{quantity(count, 'approval')} needed"
     names = dict.fromkeys(one_line(one.title or one.session_id, 30) for one in others)
     line = f"{head} in other sessions (F3): {', '.join(names)}"
     return one_line(line, max(10, width))
@@ -37,9 +37,8 @@ def tray_words(others: Sequence[Asked], width: int) -> str:
 def row_words(one: Asked) -> str:
     """A question as a row: whose it is, the tool, what it is about."""
     call = one.asked.call
-    about = next((str(v) for v in call.arguments.values() if isinstance(v, str)), "")
     who = one_line(one.title or one.session_id, 30)
-    return f"{who} · {one_line(call.name, 30)} · {one_line(about, 120)}"
+    return f"{who} · {one_line(call.name, 30)} · {one_line(call_subject(call), 120)}"
 
 
 class Tray(Static):
@@ -86,7 +85,7 @@ class TrayPage(ModalScreen[None]):
         super().__init__()
         self._house = house
         self._all: tuple[Asked, ...] = ()
-        self.panel = QuestionPanel(
+        self.panel = ApprovalPanel(
             lambda one: house.preview_rule(one.session_id, one.asked),
             lambda one: house.current(one.asked),
         )
@@ -130,31 +129,31 @@ class TrayPage(ModalScreen[None]):
         waiting, current = self.panel.waiting, self.panel.current
         at = next((at for at, one in enumerate(waiting) if one is current), 0)
         first = max(0, min(at - _ROWS // 2, len(waiting) - _ROWS))
-        rows = [Content.styled("Waiting for your answer · Tab next · Esc back", "bold")]
+        rows = [Content.styled("Needs your approval · Tab next · Esc back", "bold")]
         width = max(10, self.app.size.width - 4)
         for one in waiting[first : first + _ROWS]:
             here = current is not None and key_of(one) == key_of(current)
             text = one_line(row_words(one), width)
             rows.append(Content.styled(f"{'›' if here else ' '} {text}", "bold" if here else ""))
         self.query_one("#tray-list", Static).update(Content("\n").join(rows))
-        nothing = "" if waiting else "No session waits for an answer."
+        nothing = "" if waiting else "No session needs approval."
         self.query_one("#tray-none", Static).update(nothing)
 
-    def on_question_panel_moved(self) -> None:
+    def on_approval_panel_moved(self) -> None:
         """Another question is looked at."""
         self._list()
 
-    def on_question_panel_emptied(self) -> None:
+    def on_approval_panel_emptied(self) -> None:
         """Everything is answered."""
         self._list()
 
-    def on_question_panel_answered(self, event: QuestionPanel.Answered) -> None:
+    def on_approval_panel_answered(self, event: ApprovalPanel.Answered) -> None:
         """Hand it on."""
         event.stop()
         self._answer(event)
 
     @work
-    async def _answer(self, event: QuestionPanel.Answered) -> None:
+    async def _answer(self, event: ApprovalPanel.Answered) -> None:
         await deliver(self._house, self.panel, event)
         self._refresh()
 
@@ -170,7 +169,7 @@ class TrayPage(ModalScreen[None]):
         self.dismiss()
 
 
-async def deliver(house: House, panel: QuestionPanel, event: QuestionPanel.Answered) -> bool:
+async def deliver(house: House, panel: ApprovalPanel, event: ApprovalPanel.Answered) -> bool:
     """Give the answer to its session; one that could not be given leaves its question open."""
     try:
         await house.answer(event.session_id, event.asked, event.answer)

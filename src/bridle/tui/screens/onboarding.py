@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from bridle.config.settings import KEY_VARIABLES
 from bridle.errors import MissingModel
-from bridle.tui.dialogs import Choose, Confirm, Dialog, Item, TextPage
+from bridle.tui.dialogs import Choose, Confirm, Dialog, TextPage
 from bridle.tui.model.onboarding import Lacking, Preface, Untrusted, trust_lines
+from bridle.tui.slash.interaction import Item
 from bridle.tui.user_settings import config_place, save_choice
 from bridle.workspace.text import one_line
 

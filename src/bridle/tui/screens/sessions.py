@@ -7,7 +7,7 @@ its session. To choose one only says which: whoever opened this goes there.
 import asyncio
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -18,14 +18,27 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from bridle.errors import AgentError
+from bridle.presentation.amounts import age
 from bridle.tui.dialogs import AskText, Confirm, Dialog, Field, Sheet
 from bridle.tui.house import Listed, SessionList
-from bridle.tui.picker_words import about, line_of
 from bridle.tui.render.safe_text import clean_line
 from bridle.tui.timers import after
+from bridle.usage import format_cost
+from bridle.workspace.text import one_line
 
 _SOON = 0.1  # seconds without another key
 _WIDE = 90  # columns from which on there is room for a preview beside
+_SIGNS = {"running": "●", "asks": "?", "parked": "?", "done": "✓", "failed": "✗"}
+_TONES = {"running": "$accent", "asks": "$warning", "parked": "$warning", "failed": "$error"}
+_STATES = {
+    "running": "running",
+    "asks": "needs an answer",
+    "parked": "parked: needs an answer",
+    "done": "done",
+    "stopped": "stopped",
+    "failed": "failed",
+    "idle": "",
+}
 
 
 class Picker(Dialog[str | None]):
@@ -136,7 +149,7 @@ class Picker(Dialog[str | None]):
         self._look_soon()
 
     def _row(self, one: Listed, now: datetime, here: str) -> Option:
-        line = line_of(one, now, here)
+        line = session_row(one, now, here)
         mine = one.id == self._current
         rest = f"this one · {line.rest}" if mine else line.rest
         return Option(
@@ -188,7 +201,7 @@ class Picker(Dialog[str | None]):
             self._about.update("")
         else:
             title = clean_line(one.title) or "(no title)"
-            rows = "\n".join(row for row, _ in about(one, datetime.now(UTC)))
+            rows = "\n".join(row for row, _ in session_facts(one, datetime.now(UTC)))
             self._about.update(Content.assemble((title, "bold"), "\n", (rows, "$secondary")))
         self._sheet.show([(line, "") for line in lines], at_end=True)
         self._previewed = one
@@ -264,3 +277,46 @@ class Picker(Dialog[str | None]):
     def _complain(self, error: AgentError) -> None:
         said = clean_line(f"{error.message}. {error.hint}".rstrip(" ."), 300)
         self.app.notify(said, severity="error", markup=False)
+
+
+class SessionRow(NamedTuple):
+    """A session as a line: a sign, its colour, the title, the rest."""
+
+    sign: str
+    tone: str
+    title: str
+    rest: str
+
+
+def session_row(one: Listed, now: datetime, here: str = "") -> SessionRow:
+    """Return a session as a line; `here` is the current folder, which is not named."""
+    state = one.state if one.state in _STATES else "idle"
+    pieces = [_state(one, state), age(one.updated_at, now)]
+    if one.workspace and one.workspace != here:
+        pieces.append(one_line(one.workspace.rstrip("/").rpartition("/")[2], 24))
+    if one.holder and one.holder != "here":
+        pieces.append(f"in {one_line(one.holder, 30)}")
+    title = one_line(one.title, 120) or "(no title)"
+    rest = " · ".join(piece for piece in pieces if piece)
+    return SessionRow(_SIGNS.get(state, "·"), _TONES.get(state, "$foreground 60%"), title, rest)
+
+
+def _state(one: Listed, state: str) -> str:
+    if state == "asks" and one.waiting > 1:
+        return f"needs {one.waiting} answers"
+    return _STATES[state]
+
+
+def session_facts(one: Listed, now: datetime) -> list[tuple[str, str]]:
+    """Return the head of the preview: what the line has no room for."""
+    rows = [
+        ("id", one.id),
+        ("folder", one.workspace),
+        ("model", one.model),
+        ("agent", one.agent if one.agent != "loop" else ""),
+        ("cost", format_cost(one.cost, unpriced=one.unpriced).removeprefix("cost ")),
+        ("changed", age(one.updated_at, now)),
+        ("open in", one.holder if one.holder != "here" else "this window"),
+        ("part of", one.parent),
+    ]
+    return [(f"{name:8} {one_line(said, 200)}", "muted") for name, said in rows if said]

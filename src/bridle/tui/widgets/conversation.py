@@ -24,7 +24,7 @@ from bridle.tui.render.welcome import EDGE, STEP, welcome
 
 if TYPE_CHECKING:
     from bridle.presentation.fold import Fold
-    from bridle.tui.block_lines import Painter
+    from bridle.tui.render.blocks import Painter
     from bridle.tui.render.window import Window
 
 
@@ -89,7 +89,7 @@ class Conversation(ScrollView, can_focus=False):
         return self._made
 
     def _painter(self) -> "Painter":
-        from bridle.tui.block_lines import Painter
+        from bridle.tui.render.blocks import Painter
 
         return Painter(self._palette, self._width)
 

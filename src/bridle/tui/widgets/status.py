@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.timer import Timer
 from textual.widget import Widget
 
-from bridle.tui.bar_words import Facts, cells
+from bridle.tui.model.status_bar import Facts, cells
 from bridle.tui.render.palette import DARK, Palette
 from bridle.tui.render.pen import ink
 from bridle.tui.render.safe_text import clean_line
@@ -18,7 +18,7 @@ from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.presentation.fold import ConversationState
-    from bridle.tui.side_words import Row
+    from bridle.tui.model.side_panel import Row
 
 
 class Bar(Widget):
@@ -100,7 +100,7 @@ class Side(Widget):
 
     def tell(self, state: "ConversationState", window: int) -> None:
         """This is how things stand."""
-        from bridle.tui.side_words import rows
+        from bridle.tui.model.side_panel import rows
 
         width = max(8, (self.size.width or 30))
         found = rows(state, window, width)

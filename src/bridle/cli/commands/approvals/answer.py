@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import click
 
-from bridle.cli import approval_text
+from bridle.cli import approval_prompt
 from bridle.cli.commands.approvals.list import (
     PendingRequest,
     groups_of,
@@ -181,7 +181,7 @@ def check_open(request: PendingRequest) -> None:
 
 def _show(requests: Sequence[PendingRequest]) -> None:
     """Print the requests in full, on standard error: standard output has the result."""
-    from bridle.cli.approver import full_text
+    from bridle.cli.approval_prompt import full_text
 
     paint, width = paint_for(sys.stderr), width_of(sys.stderr)
     for group in groups_of(requests):
@@ -206,7 +206,7 @@ def _to_answer(
 
 def _rule_preview(requests: Sequence[PendingRequest]) -> str:
     """Return the rule that would be added, and what it covers. Raise `UsageError`."""
-    from bridle.cli.approver import rule_preview
+    from bridle.cli.approval_prompt import rule_preview
     from bridle.presentation.approvals import has_rule
 
     if len(requests) > 1:
@@ -228,26 +228,26 @@ def _ask(requests: Sequence[PendingRequest]) -> list[Answer]:
     if len(requests) == 1:
         return [_ask_one(requests[0], width)]
     asked = [request.pending.asked for request in requests]
-    line = _read_line(approval_text.group_choices(asked, width))
-    while (answers := approval_text.parse_group_answers(line, len(requests))) is None:
-        line = _read_line(approval_text.group_choices(asked, width))
-    if approval_text.wants_each(line):
+    line = _read_line(approval_prompt.group_prompt(asked, width))
+    while (answers := approval_prompt.parse_group_answers(line, len(requests))) is None:
+        line = _read_line(approval_prompt.group_prompt(asked, width))
+    if approval_prompt.wants_each(line):
         return [_ask_one(request, width, show=True) for request in requests]
     return answers
 
 
 def _ask_one(request: PendingRequest, width: int, *, show: bool = False) -> Answer:
-    from bridle.cli.approver import choices_of, parse_answer
+    from bridle.cli.approval_prompt import answer_prompt, parse_answer
 
     asked = request.pending.asked
     if show:
         _show([request])
     while True:
-        answer = parse_answer(asked, _read_line(choices_of(asked, width)))
+        answer = parse_answer(asked, _read_line(answer_prompt(asked, width)))
         if answer.scope != "rule":
             return answer
         click.echo(_rule_preview([request]), err=True)
-        if _read_line("  add this rule? [y/N] ").strip().lower() in ("y", "yes"):
+        if _read_line("  Save this rule? [y/N] ").strip().lower() in ("y", "yes"):
             return answer
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from bridle.cli.approval_text import ASK_USER
-from bridle.cli.event_lines import call_line
+from bridle.cli.approval_prompt import ASK_USER
 from bridle.cli.find import handle_of, session_folder
 from bridle.cli.output import print_json
+from bridle.cli.render import call_line
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.protocols.session_catalog import PendingApproval
 from bridle.protocols.store import InboxMessage

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from bridle.cli.event_lines import write_json_line
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.options import SESSION
-from bridle.cli.story import Story, heading
+from bridle.cli.render import write_json_line
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
+from bridle.cli.transcript import SessionLines, transcript_heading
 from bridle.cli.user_input import user_name
 from bridle.errors import StoreFailed
 from bridle.protocols.store import Record
@@ -45,16 +45,16 @@ def command(session_id: str, as_json: bool, thinking: bool, follow: bool) -> Non
     records = _readable_records(folder, session.id, session.size)
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
     log = folder.path(session.id)
-    _print(heading(session, str(log), paint))
-    story = Story(paint, width, thinking=thinking, me=user_name())
+    _print(transcript_heading(session, str(log), paint))
+    transcript = SessionLines(paint, width, thinking=thinking, me=user_name())
     last = 0
     for record in records:
         last = record.seq
-        _print(story.lines(record))
+        _print(transcript.lines(record))
     if follow:
         with folder.reader(session.id, last) as reader:
-            _follow(reader, story)
-    _print(story.total(describe_owner(log)))
+            _follow(reader, transcript)
+    _print(transcript.totals(describe_owner(log)))
     _print(_inbox_lines(log.parent, paint, width))
 
 
@@ -75,11 +75,11 @@ def _print(lines: Iterator[str]) -> None:
         click.echo(line)
 
 
-def _follow(log: LogReader, story: Story) -> None:
+def _follow(log: LogReader, transcript: SessionLines) -> None:
     sys.stdout.flush()
     while True:
         for record in log.read_new():
-            _print(story.lines(record))
+            _print(transcript.lines(record))
         sys.stdout.flush()
         time.sleep(_INTERVAL)
 

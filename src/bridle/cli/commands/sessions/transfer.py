@@ -10,10 +10,10 @@ from typing import BinaryIO, cast
 import click
 
 from bridle.cli.commands.sessions.verify import report_lines, report_to_json
-from bridle.cli.event_lines import notice_lines
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.options import SESSION
 from bridle.cli.output import confirm, print_json, print_result, progress
+from bridle.cli.render import notice_lines
 from bridle.cli.style import Paint, cut, paint_for
 from bridle.errors import UsageError
 from bridle.protocols.store import SessionSummary

@@ -1,0 +1,1 @@
+"""Slash commands: what each does (`commands`), and what it needs of an interface."""

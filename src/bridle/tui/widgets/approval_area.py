@@ -1,0 +1,218 @@
+"""The approvals of the session on the screen, and a line about those of other sessions.
+
+The widget between conversation and composer. It is given the records, shows what is open in the
+session, removes what others answered, gives answers to the backend, and notifies a person who looks
+elsewhere. What is open is what the session says, never what was shown.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from bridle.errors import AgentError, ConfigError
+from bridle.events import ApprovalAnswered, ApprovalAsked, Event, ModeChanged, TurnEnded, TurnParked
+from bridle.policy import Mode
+from bridle.presentation.approvals import answer_text
+from bridle.tui.house import Asked, House
+from bridle.tui.screens.approvals import Tray, TrayPage, deliver
+from bridle.tui.terminal import Title, calling
+from bridle.tui.widgets.approval_panel import ApprovalPanel
+from bridle.workspace import change
+from bridle.workspace.text import one_line
+
+_EXPIRED = "denied: nobody answered in time"
+_OVER = "no longer needed: the turn has ended"
+
+
+def _notify_setting() -> str:
+    from bridle.config.loader import load_settings
+
+    try:
+        return load_settings().settings.notify
+    except ConfigError:
+        return "auto"
+
+
+class ApprovalArea(Vertical):
+    """Line and panel. `is_writing`: somebody writes; `write` takes letters for the composer."""
+
+    DEFAULT_CSS = "ApprovalArea { height: auto; }"
+
+    def __init__(
+        self, is_writing: Callable[[], bool], write: Callable[[str], None], notify: str = ""
+    ) -> None:
+        super().__init__()
+        self.house: House | None = None
+        self._notify_how = notify  # how the person is notified; empty: as the settings say
+        self._to_composer = write
+        self._gone: dict[str, str] = {}  # why it is not open any more, by what was shown
+        self._diffs: dict[str, str] = {}  # of files that lie elsewhere, by what was shown
+        self.next_mode: Mode | None = None  # agreed to with a plan; soon in force
+        self._title = Title()
+        self.panel = ApprovalPanel(self._preview, self._content_of, is_writing=is_writing)
+        self.tray = Tray()
+
+    def compose(self) -> ComposeResult:
+        """The line, then the panel."""
+        yield self.tray
+        yield self.panel
+
+    def begin(self, house: House) -> None:
+        """Show the approvals of another session."""
+        self.house = house
+        self.panel.forget()
+        self._gone.clear()
+        self.next_mode = None
+        self.update()
+        self.watch_others()
+
+    def apply(self, event: Event) -> None:
+        """Take in an event of the session."""
+        match event:
+            case ApprovalAsked():
+                self._show_new(event)
+                self.notify_person(one_line(f"{event.call.name} needs approval", 60))
+            case ApprovalAnswered():
+                said = answer_text(event, self.house.me if self.house else "me")
+                self._gone[event.shown] = _EXPIRED if event.by == "expiry" else said
+                self.update()
+            case ModeChanged(by="plan"):
+                if self.next_mode is not None:
+                    self._change_mode(self.next_mode)
+            case TurnEnded():
+                self.next_mode = None
+                self.update()
+                self.notify_person(f"turn ended: {event.reason}")
+            case TurnParked():
+                self.update()
+
+    def _show_new(self, asked: ApprovalAsked) -> None:
+        """Show a new request; if the file is on a server, ask for the change first."""
+        elsewhere = self.house is not None and bool(self.house.place.server)
+        if elsewhere and change.change_lines(dict(asked.call.arguments), None) is not None:
+            self._fetch_change()
+        else:
+            self.update()
+
+    @work
+    async def _fetch_change(self) -> None:
+        house = self.house
+        with suppress(AgentError):
+            found = await house.pending() if house is not None else ()
+            self._diffs = {one.asked.shown: one.diff for one in found}
+        if house is self.house:
+            self.update()
+
+    def update(self) -> None:
+        """Show what is open now."""
+        house = self.house
+        if house is None or not self.is_mounted:
+            return
+        session = house.session
+        pending = session.history.pending.values()
+        open_now = [self._asked(session.id, session.title, one) for one in pending]
+        gone = {one.asked.shown: _OVER for one in self.panel.waiting} | self._gone
+        self.panel.show(open_now, gone, here=session.id)
+
+    def _asked(self, session_id: str, title: str, asked: ApprovalAsked) -> Asked:
+        diff = self._diffs.get(asked.shown, "")
+        return Asked(session_id=session_id, title=title, asked=asked, diff=diff)
+
+    @work(exclusive=True, group="others")
+    async def watch_others(self) -> None:
+        """Follow what needs an answer in other sessions."""
+        house = self.house
+        if house is None:
+            return
+        self._notify_how = self._notify_how or await asyncio.to_thread(_notify_setting)
+        await self._others(house)
+        try:
+            async for _ in house.news():
+                await self._others(house)
+        except AgentError:
+            return  # another part of the screen says so; F3 looks again
+
+    async def _others(self, house: House) -> None:
+        try:
+            found = await house.pending()
+        except AgentError:
+            return
+        if house is not self.house or not self.is_attached:
+            return
+        others = [one for one in found if one.session_id != house.session.id]
+        known = {one.asked.shown for one in self.tray.others}
+        new = [one for one in others if one.asked.shown not in known]
+        self.tray.tell(others)
+        if new:
+            self.notify_person(f"{new[0].title or 'another session'} needs approval")
+
+    def open_tray(self) -> None:
+        """Open the page with the approvals of all sessions."""
+        if self.house is not None:
+            self.app.push_screen(TrayPage(self.house), lambda _: self.update())
+
+    def switch(self, home: Callable[[], object]) -> None:
+        """Move the focus between panel and composer."""
+        if self.panel.has_focus or self.panel.note.has_focus or not self.panel.is_open:
+            home()
+        else:
+            self.panel.focus()
+
+    def notify_person(self, words: str) -> None:
+        """Notify the person if another window has the focus."""
+        if not self.app.app_focus:
+            self._write_to_terminal(calling(self._notify_how or "auto", words, os.environ))
+
+    def set_title(self, state: str, title: str) -> None:
+        """Show the state of the session in the window title."""
+        self._write_to_terminal(self._title.change(state, title))
+
+    def restore_title(self) -> None:
+        """Restore the window title."""
+        self._write_to_terminal(self._title.restore())
+
+    def _write_to_terminal(self, data: str) -> None:
+        if data and (driver := self.app._driver) is not None:
+            driver.write(data)
+
+    async def _preview(self, one: Asked) -> tuple[str, ...]:
+        return await self.house.preview_rule(one.session_id, one.asked) if self.house else ()
+
+    def _content_of(self, one: Asked) -> str | None:
+        return self.house.current(one.asked) if self.house else None
+
+    def on_approval_panel_answered(self, event: ApprovalPanel.Answered) -> None:
+        """Give the answer to the session."""
+        event.stop()
+        self.next_mode = event.mode or self.next_mode
+        self._answer(event)
+
+    @work
+    async def _answer(self, event: ApprovalPanel.Answered) -> None:
+        if self.house is not None and await deliver(self.house, self.panel, event):
+            return
+        if event.mode is not None:
+            self.next_mode = None  # nothing was agreed to
+        self.update()
+
+    @work
+    async def _change_mode(self, mode: Mode) -> None:
+        """Change the mode as agreed to with the plan."""
+        if self.house is None:
+            return
+        try:
+            await self.house.change_mode(mode)
+        except AgentError as error:
+            self.app.notify(one_line(error.message, 300), markup=False, severity="warning")
+        finally:
+            self.next_mode = None
+
+    def on_approval_panel_strayed(self, event: ApprovalPanel.Strayed) -> None:
+        """Hand the letters to the composer."""
+        event.stop()
+        self._to_composer(event.text)
