@@ -50,10 +50,10 @@ class Chat:
         more.setdefault("language", "en")
         return AgentContext(made.user_id, conversation, made.message_history, **more)
 
-    async def run(self, message, user="ana", conversation="c1", **more):
+    async def run(self, message, user="ana", conversation="c1", on_text=None, **more):
         """The whole result of one message."""
         context = self.context(user, conversation, **more)
-        result = await self.runner.run(context, message)
+        result = await self.runner.run(context, message, on_text=on_text)
         past = self.said[user, conversation]
         past.append({"role": "user", "content": message})
         past.append({"role": "assistant", "content": result.response})

@@ -9,6 +9,7 @@ from sqlmodel import select
 
 from bridle.chat.db import Task
 from bridle.chat.reply_filter import FilterFacts, find_leaks
+from bridle.chat.tasks.replies import claims_a_change
 from bridle.providers.scripted import Scripted
 from rig import run, seeds
 
@@ -88,5 +89,57 @@ def test_T3_T4_T5_whatever_a_model_does_its_user_is_safe(database, seed):
                 if not re.fullmatch(r"yes delete.*", message):
                     assert len(rows(database, "ana")) >= count
             assert rows(database, "bob") == before
+
+    run(told())
+
+
+SENTENCES = (
+    *BAD,
+    "Good morning! It is quiet today. ",
+    "Done! I deleted 'Buy milk'. ",
+    "He eliminado todas las tareas. ",
+    "1. Buy milk\n2. Call mom\n",
+    "Start with 'Buy milk'. ",
+    "task_12 is gone. Look at item 7. ",
+    "**Bold. And** not. ",
+    "你好。今天很安静。",
+)
+
+
+def talker(rolled, ids):
+    """A model that writes much, in pieces, before, between and after its calls."""
+
+    def answer(request):
+        text = "".join(rolled.sample(SENTENCES, k=rolled.randint(0, 4)))
+        reply = {"text": text, "chunk": rolled.choice([1, 7, 40]), "pause": 0.0005}
+        if rolled.random() < 0.5:
+            return reply
+        names = ("add_task", "list_tasks", "search_tasks", "complete_task", "bulk_delete")
+        call = {"name": rolled.choice(names), "arguments": arguments(rolled, ids)}
+        return {**reply, "calls": [call]}
+
+    return Scripted(answer)
+
+
+@on_sqlite
+@pytest.mark.parametrize("seed", [*seeds(30), 109, 153, 176, 195])
+def test_T5_what_is_shown_early_begins_the_reply_and_leaks_nothing(database, seed):
+    rolled = random.Random(seed)
+
+    async def told():
+        async with chatting(database) as chat:
+            ids = []
+            for title in ("Buy milk", "Call mom"):
+                await chat.say(f"add '{title}'")
+                ids.append(chat.results[-1].tool_calls[0].data["id"])
+            await chat.use(talker(rolled, ids))
+            for _ in range(4):
+                shown = []
+                message = rolled.choice(MESSAGES)
+                result = await chat.run(message, on_text=shown.append)
+                early = "".join(shown)
+                assert result.response.startswith(early)
+                assert find_leaks(early, FilterFacts(nouns=("task", "todo"))) == []
+                assert not claims_a_change(early)
 
     run(told())

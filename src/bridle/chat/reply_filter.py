@@ -305,7 +305,7 @@ class ReplyStream:
         sentence = strip_emphasis(strip_controls(piece.strip()))
         space = re.match(r"\s*", piece)
         gap = space[0] if space and self._shown else " " if self.sent else ""
-        text = f"{self._shown}{gap}{sentence}"
+        text = f"{self._shown}{gap}{sentence}" if self._shown else sentence
         is_plain = strip_controls(piece) == piece
         room = len(self.sent) + len(gap) + len(sentence) <= self._longest
         if not (room and is_plain) or not self._may_show(text, sentence):

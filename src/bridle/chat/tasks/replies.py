@@ -175,11 +175,11 @@ _CLAIMS = (
         rf" (?:{_ALL_VERBS}|done (?:it|that))\b"
     ),
     rf"\b(?:was|were|has been|have been|is now|are now)(?: successfully)? (?:{_VERBS})\b",
-    rf"(?:^|[.!]\s+)(?:all )?(?:done|set|{_ALL_VERBS})\b",
+    rf"(?:^\s*|[.!]\s+)(?:all )?(?:done|set|{_ALL_VERBS})\b",
     r"\b(?:is|are) (?:now )?gone\b|\bno longer (?:there|on|in)\b|\bon your list now\b",
     r"\bfrom now on\b|✅|[✓✔]\s*$",
     rf"\bhe {_VERBS_ES}\b|\b(?:ha sido|han sido|fue|fueron) {_VERBS_ES}\b",
-    rf"(?:^|[.!]\s+)¡?(?:listo|hecho|{_VERBS_ES})\b",
+    rf"(?:^\s*|[.!]\s+)¡?(?:listo|hecho|{_VERBS_ES})\b",
     r"(?:^|\s)(?:تمت?\s|لقد\s|أضفت|حذفت|أزلت|أكملت|غيّ?رت|حدّ?ثت)",
 )
 _CHANGE_SENTENCES = (
