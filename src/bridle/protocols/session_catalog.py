@@ -20,7 +20,7 @@ class SessionHead(Struct, frozen=True):
     """What a list needs to know of a session before its log is read.
 
     `version` changes whenever the log does. `changed` is the time of that, in seconds since 1970.
-    `owner` describes the process that owns the session; it is only filled in by `heads`.
+    `owner` describes the process that owns the session; only `heads` fills it in, if asked to.
     """
 
     id: str
@@ -40,13 +40,15 @@ class HeadQuery(Struct, frozen=True):
     """Which sessions are listed.
 
     `words` occur in the id, title, workspace or a tag. `before` is where the previous page ended.
-    `workspaces` are resolved paths; None is any. `parent`: only its tasks.
+    `workspaces` are resolved paths; None is any. `parent`: only its tasks. `owners`: find out who
+    owns each session, which takes longer.
     """
 
     words: str = ""
     before: tuple[float, str] | None = None
     workspaces: Collection[str] | None = None
     parent: str = ""
+    owners: bool = False
 
 
 class Owner(Struct, frozen=True):
@@ -209,8 +211,11 @@ class SessionCatalog(Protocol):
         """Delete a session that no process owns. Raise `SessionLocked`."""
         ...
 
-    def versions(self) -> Mapping[str, Hashable]:
-        """Return what changes whenever a session or its owner does, by id."""
+    def versions(self, *, owners: bool = False) -> Mapping[str, Hashable]:
+        """Return what changes whenever a session does, by id; with `owners`, also its owner.
+
+        Looking for owners takes longer.
+        """
         ...
 
     def version(self, session_id: str) -> Hashable:

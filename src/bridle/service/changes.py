@@ -28,12 +28,15 @@ class ChangeWatcher:
         self._get_open = get_open  # sessions that are open here report by themselves
         self._on_change = on_change
         self._known: Mapping[str, Hashable] | None = None
+        self._owners = False
 
-    async def run(self, is_wanted: Callable[[], bool]) -> None:
+    async def run(self, is_wanted: Callable[[], bool], *, owners: bool = False) -> None:
         """Look again and again while somebody wants to know, until cancelled.
 
-        The first look is taken in any case, so that nothing after it is missed.
+        With `owners` another owner counts as a change, too. The first look is taken in any case, so
+        that nothing after it is missed.
         """
+        self._owners = owners
         await self.look()
         while True:
             began = time.monotonic()
@@ -58,8 +61,8 @@ class ChangeWatcher:
         scope = self._scope
         try:
             if scope.workspaces is None:
-                return scope.catalog.versions()
-            heads = scope.catalog.heads(HeadQuery(workspaces=scope.workspaces))
+                return scope.catalog.versions(owners=self._owners)
+            heads = scope.catalog.heads(HeadQuery(workspaces=scope.workspaces, owners=self._owners))
             return {head.id: (head.version, head.owner) for head in heads}
         except StoreFailed:  # the next look may succeed
             return self._known or {}

@@ -227,7 +227,7 @@ class LocalService:
         """Yield each time something about the sessions has changed. Never ends."""
         looking = None
         if not self._tasks:  # the service was not started, so nobody looks at other processes
-            looking = asyncio.ensure_future(self._changes.run(lambda: True))
+            looking = asyncio.ensure_future(self._changes.run(lambda: True, owners=True))
         try:
             async with aclosing(coalesced(self.on_changed)) as changes:
                 async for _ in changes:
@@ -493,10 +493,6 @@ class LocalService:
         """Undo what a turn changed, as it was previewed."""
         async with self._sessions.use(session_id) as session:
             return await self._undo.undo(session, undo, by)
-
-    async def undo_in(self, session: Session, undo: UndoRequest, by: str) -> UndoResult:
-        """Do the same in a session that the caller has open."""
-        return await self._undo.undo(session, undo, by)
 
     async def _spec(
         self, session_id: str, workspace: str, chosen: dict[str, str]

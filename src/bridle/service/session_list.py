@@ -67,7 +67,7 @@ class SessionList:
         allowed = self._scope.workspaces
         if workspace:
             allowed = (self._scope.workspace(workspace),)
-        heads = HeadQuery(query, _position(cursor), allowed)
+        heads = HeadQuery(query, _position(cursor), allowed, owners=True)
         limit = min(max(1, limit), _MOST)
         here = {session.id: session for session in self._sessions.open()}
         page = await asyncio.to_thread(self._page, heads, limit, state, here)

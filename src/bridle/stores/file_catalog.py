@@ -58,7 +58,7 @@ class FileCatalog(SessionFolder):
             if words and not _matches(self._labelled(log, entry), words):
                 continue
             if owners is None:
-                owners = lock_owners()
+                owners = lock_owners() if query.owners else {}
             pid = owners.get(entry.file)
             yield _head(log, entry, "" if pid is None else describe_process(pid))
 
@@ -137,9 +137,9 @@ class FileCatalog(SessionFolder):
         """Delete a session that no process owns. Raise `SessionLocked`."""
         delete(self, session_id)
 
-    def versions(self) -> dict[str, tuple[Version, bool]]:
-        """Return the version of every session and whether it is owned, to notice changes."""
-        owned = {inode for _, inode in lock_owners()}
+    def versions(self, *, owners: bool = False) -> dict[str, tuple[Version, bool]]:
+        """Return what changes whenever a session does, by id; with `owners`, also its owner."""
+        owned = {inode for _, inode in lock_owners()} if owners else set()
         return {log.id: (_version(log), log.inode in owned) for log in self._logs()}
 
     def version(self, session_id: str) -> Version | None:
