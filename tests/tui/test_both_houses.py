@@ -109,7 +109,7 @@ def test_a_question_is_pending_and_answered_and_a_second_answer_is_too_late(open
             assert asked.session_id == house.session.id
             assert asked.asked.call.arguments["path"] == "a.txt"
             (one,) = await house.sessions()
-            assert (one.state, one.waiting) == ("asks", 1)
+            assert (one.state, one.waiting) == ("waiting", 1)
             await house.answer(asked.session_id, asked.asked, YES)
             assert (await house.session.wait(turn)).text == "Done."
             with pytest.raises(AgentError):
@@ -152,9 +152,9 @@ def test_what_a_turn_changed_is_previewed_and_put_back_and_a_changed_preview_doe
             await said(house, "go")
             assert file.read_text() == "new\n"
             shown = await house.undo_preview()
-            ((path, how, diff),) = shown.files
-            assert (path, how, shown.turn) == ("a.txt", "will be restored", 1)
-            assert "old" in diff and "new" in diff
+            (change,) = shown.files
+            assert (change.path, change.how, shown.turn) == ("a.txt", "changed", 1)
+            assert "old" in change.diff and "new" in change.diff
             file.write_text("mine\n")
             with pytest.raises(AgentError):
                 await house.undo(shown)
@@ -239,13 +239,13 @@ def test_what_there_is_to_choose_and_to_work_with(opened):
     async def story():
         async with opened("One.") as house:
             models, agents = await house.models(), await house.agents()
-            (chosen,) = (one.name for one in models if one.chosen)
+            (chosen,) = (one.name for one in models if one.default)
             assert chosen.startswith("scripted:")  # by the name that it can be chosen by
             assert house.model not in [one.name for one in models]  # and once
-            assert [one.name for one in agents if one.chosen] == ["loop"]
+            assert [one.name for one in agents if one.default] == ["loop"]
             tools = {one.name: one for one in await house.tools()}
             assert {"read", "write", "edit", "shell"} <= set(tools)
-            assert all(one.about for one in tools.values())
+            assert all(one.label for one in tools.values())
             assert await house.mcp() == ()
             rules = await house.rules()
             assert rules[0].name == "mode: ask"

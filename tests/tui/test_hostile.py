@@ -9,12 +9,13 @@ from textual import events
 
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
-from bridle.tui.house import Asked, Listed, Place, Undone
+from bridle.protocols.session_values import ChangedFile, SessionInfo, UndoConflict, UndoPreview
+from bridle.tui.house import Asked, Place
 from bridle.tui.widgets.history import Prompts
 from bridle.workspace.text import neutral
 from rig import run
 from tui.raw_rig import left_over, raw_app
-from tui.rig import OwnHouse, Setup, call, own_house, script, workspace_in
+from tui.rig import LocalBackend, Setup, call, own_house, script, workspace_in
 from tui.screen_rig import say, seen, shows, until
 
 PAYLOADS = {
@@ -209,7 +210,7 @@ def test_what_was_written_before_and_what_an_editor_gave_back(tmp_path):
     told(tmp_path, story, "So.")
 
 
-class Liar(OwnHouse):
+class Liar(LocalBackend):
     """A house whose answers are as a hostile server would give them."""
 
     @property
@@ -226,7 +227,9 @@ class Liar(OwnHouse):
 
     async def sessions(self, query="", limit=200):
         more = {"workspace": EVIL, "model": EVIL, "agent": NAME, "holder": NAME}
-        listed = Listed(id=f"id{NAME}", title=f"listed {EVIL}", state=NAME, parent=NAME, **more)
+        listed = SessionInfo(
+            id=f"id{NAME}", title=f"listed {EVIL}", state=NAME, parent=NAME, **more
+        )
         return (listed,)
 
     async def preview(self, session_id, lines=40):
@@ -250,9 +253,13 @@ class Liar(OwnHouse):
         return (f"rule {EVIL}", EVIL)
 
     async def undo_preview(self, turn=0):
-        files = ((f"undone{NAME}", f"how{NAME}", f"-{EVIL}\n+{EVIL}\n"),)
-        return Undone(
-            turn=1, files=files, uncovered=(EVIL,), clashes=((EVIL, EVIL, EVIL),), token=NAME
+        files = (ChangedFile(f"undone{NAME}", f"how{NAME}", f"-{EVIL}\n+{EVIL}\n"),)
+        return UndoPreview(
+            turn=1,
+            files=files,
+            uncovered=(EVIL,),
+            clashes=(UndoConflict(path=EVIL, why=EVIL, diff=EVIL),),
+            token=NAME,
         )
 
     async def doctor(self):

@@ -92,7 +92,7 @@ def test_a_session_that_another_process_holds_is_watched_and_answered(tmp_path):
             assert house.session.is_busy and len(house.session.history.pending) == 1
             (asked,) = await house.pending()
             (line,) = [one for one in await house.sessions() if one.id == name]
-            assert (line.state, line.waiting) == ("asks", 1)
+            assert (line.state, line.waiting) == ("waiting", 1)
             assert line.holder.startswith(f"process {other.process.pid}")
             await house.answer(name, asked.asked, YES)
             with pytest.raises(AgentError):
@@ -286,7 +286,7 @@ def test_an_answer_to_a_session_that_nobody_holds_waits_for_whoever_takes_it_up(
             name = await asyncio.to_thread(parked, tmp_path)
             (asked,) = await asked_in(house)
             (line,) = [one for one in await house.sessions() if one.id == name]
-            assert (line.state, line.waiting, line.holder) == ("parked", 1, "")
+            assert (line.state, line.waiting, line.holder) == ("waiting", 1, "")
             await house.answer(name, asked.asked, YES)
             assert await house.pending() == ()
             assert not (tmp_path / "workspace/a.txt").exists()

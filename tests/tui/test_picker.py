@@ -10,9 +10,7 @@ from textual import events
 from bridle.presentation.amounts import age
 from bridle.protocols.session_values import SessionInfo
 from bridle.tui.dialogs import AskText, Confirm
-from bridle.tui.house import Listed
 from bridle.tui.screens.sessions import Picker, session_facts, session_row
-from bridle.tui.session_backend import listed
 from tui.rig import call
 from tui.screen_rig import say, seen, shows, until
 from tui.slash_rig import obey, opens, press
@@ -197,33 +195,33 @@ def test_a_preview_shows_the_end_of_a_long_session(tmp_path):
 
 
 def test_a_failed_session_says_so():
-    line = session_row(Listed(id="x", state="failed"), NOW)
+    line = session_row(SessionInfo(id="x", state="failed"), NOW)
     assert (line.sign, line.rest) == ("✗", "failed")
 
 
 def test_a_session_whose_turn_a_person_stopped_did_not_fail():
-    stopped = listed(SessionInfo(id="x", state="failed", reason="interrupted"))
+    stopped = SessionInfo(id="x", state="failed", reason="interrupted")
     line = session_row(stopped, NOW)
     assert (line.sign, line.rest) == ("·", "stopped")
-    failed = listed(SessionInfo(id="x", state="failed", reason="budget"))
+    failed = SessionInfo(id="x", state="failed", reason="budget")
     assert session_row(failed, NOW).rest == "failed"
 
 
 def test_a_line_says_what_a_session_does_and_whose_it_is():
-    one = Listed(
-        id="x", title="a\x1b[2Jb", state="asks", waiting=2, workspace="/w/there", holder="pid 7"
+    one = SessionInfo(
+        id="x", title="a\x1b[2Jb", state="waiting", waiting=2, workspace="/w/there", holder="pid 7"
     )
     line = session_row(one, NOW, "/w/here")
     assert line.title == "a\\x1b[2Jb"
     assert line.rest == "needs 2 answers · there · in pid 7"
-    assert session_row(Listed(id="x"), NOW).title == "(no title)"
-    assert session_row(Listed(id="x", state="strange"), NOW).sign == "·"
+    assert session_row(SessionInfo(id="x"), NOW).title == "(no title)"
+    assert session_row(SessionInfo(id="x", state="strange"), NOW).sign == "·"
 
 
 def test_money_that_is_not_known_is_said_to_be_unknown():
-    told = "\n".join(line for line, _ in session_facts(Listed(id="x", unpriced=2), NOW))
+    told = "\n".join(line for line, _ in session_facts(SessionInfo(id="x", unpriced=2), NOW))
     assert "unknown" in told
-    told = "\n".join(line for line, _ in session_facts(Listed(id="x", cost=0.14), NOW))
+    told = "\n".join(line for line, _ in session_facts(SessionInfo(id="x", cost=0.14), NOW))
     assert "$0.14" in told
 
 

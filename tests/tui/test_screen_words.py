@@ -10,10 +10,10 @@ from bridle.events import Todo
 from bridle.presentation.amounts import budget_text, cost_text, duration, short_number, token_count
 from bridle.presentation.blocks import Call
 from bridle.presentation.fold import ConversationState
-from bridle.tui.house import is_same
 from bridle.tui.keys import KEYS, help_lines
 from bridle.tui.model.side_panel import meter, rows
 from bridle.tui.model.status_bar import Facts, cells, short_path
+from bridle.tui.session_backend import is_same
 from bridle.tui.splash import picture
 from bridle.usage import ExecutionMetrics, Usage
 from bridle.workspace.text import quantity

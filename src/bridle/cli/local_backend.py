@@ -37,16 +37,16 @@ from bridle.presentation.commands import Command
 from bridle.protocols.provider import Provider
 from bridle.protocols.session import Answer
 from bridle.protocols.session_service import SessionService
-from bridle.protocols.session_values import ForkRequest
+from bridle.protocols.session_values import Choice, ForkRequest, SessionInfo, UndoPreview
 from bridle.protocols.store import InboxMessage, SessionSummary
 from bridle.runtime.recorded_mode import record_mode
 from bridle.stores.locks import describe_process
 from bridle.stores.reader import SessionFolder
 from bridle.stores.session_index import last_run
 from bridle.stores.transfer import head_of
-from bridle.tui.house import Listed, Named, Place, Undone
+from bridle.tui.house import Place
 from bridle.tui.machine import branch_of, sandbox_here
-from bridle.tui.session_backend import SessionBackend, check_amount, to_named, to_wire
+from bridle.tui.session_backend import SessionBackend, check_amount, to_wire, with_chosen
 
 if TYPE_CHECKING:
     from bridle.cli.server_setup import ChoiceList
@@ -324,13 +324,13 @@ class LocalBackend(SessionBackend):
         elif not await self._answer_in_background(session_id, asked, answer):
             await asyncio.to_thread(self._leave_answer, session_id, asked, answer)
 
-    async def models(self) -> tuple[Named, ...]:
+    async def models(self) -> tuple[Choice, ...]:
         """Return the models that are known here; the one that answers now is chosen."""
-        return to_named(await self._choices().models(), self.model)
+        return with_chosen(await self._choices().models(), self.model)
 
-    async def agents(self) -> tuple[Named, ...]:
+    async def agents(self) -> tuple[Choice, ...]:
         """Return the agents that can run turns here."""
-        return to_named(await self._choices().agents(), self.agent)
+        return with_chosen(await self._choices().agents(), self.agent)
 
     async def doctor(self) -> tuple[str, ...]:
         """Return what was found on this machine, a line each."""
@@ -356,33 +356,33 @@ class LocalBackend(SessionBackend):
         self._check_begun()
         return await super().export(path, form, force=force)
 
-    async def undo_preview(self, turn: int = 0) -> Undone:
+    async def undo_preview(self, turn: int = 0) -> UndoPreview:
         """Return what undoing a turn (0: the newest that changed something) would do."""
         self._check_begun()
         return await super().undo_preview(turn)
 
-    async def tools(self) -> tuple[Named, ...]:
+    async def tools(self) -> tuple[Choice, ...]:
         """Return the tools that the model has."""
         if self._attached is not None:
             return await super().tools()
         from bridle.service.inventory import tools_of
 
-        return to_named(tools_of(self.engine))
+        return tools_of(self.engine).choices
 
-    async def mcp(self) -> tuple[Named, ...]:
+    async def mcp(self) -> tuple[Choice, ...]:
         """Return the MCP servers of this folder; of one that is not used, why."""
         from bridle.service.inventory import servers_of
 
-        return to_named(await asyncio.to_thread(servers_of, self.place.workspace))
+        return (await asyncio.to_thread(servers_of, self.place.workspace)).choices
 
-    async def rules(self) -> tuple[Named, ...]:
+    async def rules(self) -> tuple[Choice, ...]:
         """Return the mode, the grants and the rules of this session."""
         if self._own is None:
             return await super().rules()
         from bridle.service.inventory import rules_of
 
         own = self._own
-        return to_named(rules_of(self.engine.parts.rules, own.mode, own.grants()))
+        return rules_of(self.engine.parts.rules, own.mode, own.grants()).choices
 
     async def budget(self) -> tuple[tuple[str, str, str], ...]:
         """Return the limits as name, used, most."""
@@ -638,7 +638,7 @@ class EarlierSessions:
         self._settings: Settings = load_settings(to_settings({**flags, "resume": None})).settings
         self._backend = _Sessions(flags)
 
-    async def sessions(self, query: str = "", limit: int = 200) -> tuple[Listed, ...]:
+    async def sessions(self, query: str = "", limit: int = 200) -> tuple[SessionInfo, ...]:
         """Return the newest sessions that fit, and what each does."""
         return await self._backend.sessions(query, limit)
 

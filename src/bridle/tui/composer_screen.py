@@ -108,7 +108,7 @@ class Commanding(Acts):
         if self.house is None:
             return ()
         named = await (self.house.models() if command == "model" else self.house.agents())
-        return [(one.name, one.about) for one in named if not one.why_not]
+        return [(one.name, one.label) for one in named if not one.why_not]
 
     @property
     def interaction(self) -> "ScreenInteraction":

@@ -15,46 +15,7 @@ from bridle.events import ApprovalAsked
 from bridle.policy import Mode
 from bridle.presentation.commands import Command
 from bridle.protocols.session import Answer, Conversation
-from bridle.protocols.session_values import SearchHit
-
-
-class Listed(Struct, frozen=True, kw_only=True):
-    """A session as the picker shows it.
-
-    `state`: running, asks (somebody holds it and waits for an answer), parked (nobody holds it, and
-    answers are missing), done, stopped (a person did that), failed, idle. `holder`: `here`, or a
-    process in words.
-    """
-
-    id: str
-    title: str = ""
-    workspace: str = ""
-    model: str = ""
-    agent: str = ""
-    state: str = "idle"
-    waiting: int = 0
-    cost: float = 0.0
-    unpriced: int = 0
-    updated_at: str = ""
-    parent: str = ""
-    holder: str = ""  # who has it open now; empty: nobody
-
-
-class Named(Struct, frozen=True, kw_only=True):
-    """One of several: a model, an agent, a tool, an MCP server, a rule; a word on it; why not."""
-
-    name: str
-    about: str = ""
-    chosen: bool = False
-    why_not: str = ""
-
-
-def is_same(name: str, chosen: str) -> bool:
-    """Do both name one choice? Models that answer from here have two spellings: `offline` and
-    `offline/offline`, `scripted:FILE` and `scripted/MODEL`."""
-    vendor, _, model = chosen.partition("/")
-    written_so = "scripted:" if vendor == "scripted" else "\0"
-    return name == chosen or (name == vendor == model) or name.startswith(written_so)
+from bridle.protocols.session_values import Choice, SearchHit, SessionInfo, UndoPreview
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -64,26 +25,6 @@ class Asked(Struct, frozen=True, kw_only=True):
     title: str
     asked: ApprovalAsked
     diff: str = ""
-
-
-HOW_RESTORED = {  # what an undo does with a file, by how the undo changes it
-    "added": "will be created again",
-    "changed": "will be restored",
-    "deleted": "will be deleted",
-}
-
-
-class Undone(Struct, frozen=True, kw_only=True):
-    """What an undo would do: files with what becomes of each and its diff. `token` names it.
-
-    `clashes` are files that changed after the turn: why, and what an undo of them would lose.
-    """
-
-    turn: int = 0
-    files: tuple[tuple[str, str, str], ...] = ()  # path, how, diff
-    uncovered: tuple[str, ...] = ()
-    clashes: tuple[tuple[str, str, str], ...] = ()  # path, why, diff
-    token: str = ""
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -98,7 +39,7 @@ class Place(Struct, frozen=True, kw_only=True):
 class SessionList(Protocol):
     """The sessions of a user. Raises `AgentError` and nothing else."""
 
-    async def sessions(self, query: str = "", limit: int = 200) -> tuple[Listed, ...]:
+    async def sessions(self, query: str = "", limit: int = 200) -> tuple[SessionInfo, ...]:
         """Return the newest sessions that fit, and what each does."""
         ...
 
@@ -211,13 +152,13 @@ class House(SessionList, Protocol):
         """Write this session to a private file of this machine: where it is, how many bytes."""
         ...
 
-    async def undo_preview(self, turn: int = 0) -> Undone: ...
-    async def undo(self, shown: Undone) -> None: ...
-    async def models(self) -> tuple[Named, ...]: ...
-    async def agents(self) -> tuple[Named, ...]: ...
-    async def tools(self) -> tuple[Named, ...]: ...
-    async def mcp(self) -> tuple[Named, ...]: ...
-    async def rules(self) -> tuple[Named, ...]:
+    async def undo_preview(self, turn: int = 0) -> UndoPreview: ...
+    async def undo(self, shown: UndoPreview) -> None: ...
+    async def models(self) -> tuple[Choice, ...]: ...
+    async def agents(self) -> tuple[Choice, ...]: ...
+    async def tools(self) -> tuple[Choice, ...]: ...
+    async def mcp(self) -> tuple[Choice, ...]: ...
+    async def rules(self) -> tuple[Choice, ...]:
         """The rules that hold, the mode, the grants of this session."""
         ...
 

@@ -15,8 +15,9 @@ from bridle.policy import MODES, Mode
 from bridle.presentation.commands import Command
 from bridle.protocols.session import Conversation
 from bridle.protocols.session_service import SessionService
-from bridle.tui.house import Named, Place
-from bridle.tui.session_backend import SessionBackend, pages, to_named
+from bridle.protocols.session_values import Choice
+from bridle.tui.house import Place
+from bridle.tui.session_backend import SessionBackend, pages, with_chosen
 from bridle.workspace.text import one_line
 
 _CALLS = 3  # that are listed by name
@@ -130,13 +131,13 @@ class RemoteBackend(SessionBackend):
         """Use another agent for the same session. If it cannot be had, nothing changes."""
         await self._followed.configure(agent=name)
 
-    async def models(self) -> tuple[Named, ...]:
+    async def models(self) -> tuple[Choice, ...]:
         """Return the models that the server offers."""
-        return to_named(await self._client.models(), self.model)
+        return with_chosen(await self._client.models(), self.model)
 
-    async def agents(self) -> tuple[Named, ...]:
+    async def agents(self) -> tuple[Choice, ...]:
         """Return the agents that the server offers."""
-        return to_named(await self._client.agents(), self.agent)
+        return with_chosen(await self._client.agents(), self.agent)
 
     async def doctor(self) -> tuple[str, ...]:
         """Return what was found on the server's machine, a line each."""

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 from msgspec import MsgspecError, json
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from bridle.errors import ConfigError, SessionBusy, SessionError
 from bridle.events import ApprovalAsked, MessageAdded, PromptReceived, Rewound
@@ -20,6 +20,7 @@ from bridle.protocols.session_values import (
     ApprovalAnswer,
     ApprovalRequest,
     Budget,
+    Choice,
     Choices,
     SearchHit,
     SessionInfo,
@@ -28,7 +29,7 @@ from bridle.protocols.session_values import (
     UndoPreview,
     UndoRequest,
 )
-from bridle.tui.house import HOW_RESTORED, Asked, Listed, Named, Undone, is_same
+from bridle.tui.house import Asked
 from bridle.workspace import fs
 from bridle.workspace.text import quantity
 
@@ -70,14 +71,17 @@ class SessionBackend:
 
     # All sessions
 
-    async def sessions(self, query: str = "", limit: int = 200) -> tuple[Listed, ...]:
+    async def sessions(self, query: str = "", limit: int = 200) -> tuple[SessionInfo, ...]:
         """Return the newest sessions that fit, and what each does."""
         infos: list[SessionInfo] = []
         async for page in pages(self.service, query, min(_PAGE, limit)):
             infos += page[: limit - len(infos)]
             if len(infos) >= limit:
                 break
-        return tuple(listed(info, self.here) for info in infos)
+        return tuple(
+            replace(info, holder="here") if self.here and info.holder == self.here else info
+            for info in infos
+        )
 
     async def preview(self, session_id: str, lines: int = 40) -> str:
         """Return the end of a session's conversation as plain text."""
@@ -127,26 +131,26 @@ class SessionBackend:
 
     # This session
 
-    async def undo_preview(self, turn: int = 0) -> Undone:
+    async def undo_preview(self, turn: int = 0) -> UndoPreview:
         """Return what undoing a turn (0: the newest that changed something) would do."""
-        return undone_of(await self.session_service.undo_preview(self.session.id, turn))
+        return await self.session_service.undo_preview(self.session.id, turn)
 
-    async def undo(self, shown: Undone) -> None:
+    async def undo(self, shown: UndoPreview) -> None:
         """Restore what was shown, also files that have changed since."""
         request = UndoRequest(shown.turn, shown.token, "overwrite")
         await self.session_service.undo(self.session.id, request, self.me)
 
-    async def tools(self) -> tuple[Named, ...]:
+    async def tools(self) -> tuple[Choice, ...]:
         """Return the tools that the model has."""
-        return to_named(await self.session_service.tools(self.session.id))
+        return (await self.session_service.tools(self.session.id)).choices
 
-    async def mcp(self) -> tuple[Named, ...]:
+    async def mcp(self) -> tuple[Choice, ...]:
         """Return the MCP servers of the session's folder."""
-        return to_named(await self.session_service.mcp_servers(self.session.id))
+        return (await self.session_service.mcp_servers(self.session.id)).choices
 
-    async def rules(self) -> tuple[Named, ...]:
+    async def rules(self) -> tuple[Choice, ...]:
         """Return the mode, the grants and the rules of this session."""
-        return to_named(await self.session_service.rules(self.session.id))
+        return (await self.session_service.rules(self.session.id)).choices
 
     async def budget(self) -> tuple[tuple[str, str, str], ...]:
         """Return the limits as name, used, most."""
@@ -191,27 +195,17 @@ async def pages(
             return
 
 
-def listed(info: SessionInfo, here: str = "") -> Listed:
-    """Return a session as the picker shows it; `here` describes this process."""
-    state = "asks" if info.state == "waiting" else info.state
-    if info.state == "failed" and info.reason == "interrupted":
-        state = "stopped"
+def display_state(info: SessionInfo) -> str:
+    """Return what a session does, as people see it.
+
+    `asks`: its owner waits for an answer. `parked`: nobody owns it, and answers are missing.
+    `stopped`: a person interrupted it. Otherwise the state.
+    """
     if info.waiting and not info.holder:
-        state = "parked"
-    return Listed(
-        id=info.id,
-        title=info.title,
-        workspace=info.workspace,
-        model=info.model,
-        agent=info.agent,
-        state=state,
-        waiting=info.waiting,
-        cost=info.cost,
-        unpriced=info.unpriced,
-        updated_at=info.updated_at,
-        parent=info.parent,
-        holder="here" if here and info.holder == here else info.holder,
-    )
+        return "parked"
+    if info.state == "waiting":
+        return "asks"
+    return "stopped" if info.state == "failed" and info.reason == "interrupted" else info.state
 
 
 def ending(messages: Iterable[Message], lines: int) -> str:
@@ -248,33 +242,22 @@ def to_wire(answer: Answer, shown: str) -> ApprovalAnswer:
     return ApprovalAnswer(answer.allowed, shown, answer.scope, answer.word, answer.rule)
 
 
-def to_named(choices: Choices, chosen: str = "") -> tuple[Named, ...]:
-    """Return what can be chosen; `chosen` is one of them, and first if it is not listed."""
-    names = tuple(
-        Named(
-            name=choice.name,
-            about=choice.label,
-            chosen=is_same(choice.name, chosen) if chosen else choice.default,
-            why_not=choice.why_not,
-        )
-        for choice in choices.choices
+def with_chosen(choices: Choices, chosen: str) -> tuple[Choice, ...]:
+    """Return the choices; `chosen` is the default, and first if it is not among them."""
+    marked = tuple(
+        replace(choice, default=is_same(choice.name, chosen)) for choice in choices.choices
     )
-    if chosen and not any(name.chosen for name in names):
-        return (Named(name=chosen, chosen=True), *names)
-    return names
+    if not any(choice.default for choice in marked):
+        return (Choice(chosen, default=True), *marked)
+    return marked
 
 
-def undone_of(preview: UndoPreview) -> Undone:
-    """Return what an undo would do, as it is shown."""
-    return Undone(
-        turn=preview.turn,
-        files=tuple(
-            (file.path, HOW_RESTORED.get(file.how, file.how), file.diff) for file in preview.files
-        ),
-        uncovered=preview.uncovered,
-        clashes=tuple((clash.path, clash.why, clash.diff) for clash in preview.clashes),
-        token=preview.token,
-    )
+def is_same(name: str, chosen: str) -> bool:
+    """Do both name one choice? Models that answer from here have two spellings: `offline` and
+    `offline/offline`, `scripted:FILE` and `scripted/MODEL`."""
+    vendor, _, model = chosen.partition("/")
+    written_so = "scripted:" if vendor == "scripted" else "\0"
+    return name == chosen or (name == vendor == model) or name.startswith(written_so)
 
 
 def budget_rows(budget: Budget) -> tuple[tuple[str, str, str], ...]:

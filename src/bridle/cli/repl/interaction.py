@@ -14,7 +14,9 @@ from bridle.cli.user_input import check_text
 from bridle.errors import AgentError
 from bridle.presentation.commands import Command
 from bridle.protocols.session import Answer
-from bridle.tui.house import Asked, House, Listed
+from bridle.protocols.session_values import SessionInfo
+from bridle.tui.house import Asked, House
+from bridle.tui.session_backend import display_state
 from bridle.tui.slash.commands import run_command
 from bridle.tui.slash.interaction import Items, Lines, Severity
 from bridle.workspace.text import flat, neutral
@@ -171,10 +173,11 @@ class ReplInteraction:
         """Leave; the session is kept."""
         self.is_left = True
 
-    def _session_line(self, session: Listed) -> str:
+    def _session_line(self, session: SessionInfo) -> str:
         """Return a session's id, time, state and title."""
         paint = self._printer.paint
-        state = "" if session.state == "done" else session.state
+        state = display_state(session)
+        state = "" if state == "done" else state
         if session.waiting:
             state = f"needs approval ({session.waiting})"
         mark = "↳ " if session.parent else ""  # a subagent's

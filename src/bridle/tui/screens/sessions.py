@@ -19,9 +19,11 @@ from textual.widgets.option_list import Option
 
 from bridle.errors import AgentError
 from bridle.presentation.amounts import age
+from bridle.protocols.session_values import SessionInfo
 from bridle.tui.dialogs import AskText, Confirm, Dialog, Field, Sheet
-from bridle.tui.house import Listed, SessionList
+from bridle.tui.house import SessionList
 from bridle.tui.render.safe_text import clean_line
+from bridle.tui.session_backend import display_state
 from bridle.tui.timers import after
 from bridle.usage import format_cost
 from bridle.workspace.text import one_line
@@ -90,13 +92,13 @@ class Picker(Dialog[str | None]):
         self._query = query
         self._current = current
         self._workspace = workspace
-        self._found: tuple[Listed, ...] = ()
+        self._found: tuple[SessionInfo, ...] = ()
         self._list = OptionList(markup=False, compact=True)
         self._list.can_focus = False
         self._about = Static(markup=False)
         self._sheet = Sheet(())
         self._sheet.can_focus = False
-        self._previewed: Listed | None = None
+        self._previewed: SessionInfo | None = None
         self._looking_at = ""  # the session whose end is being fetched
 
     def compose(self) -> ComposeResult:
@@ -136,7 +138,7 @@ class Picker(Dialog[str | None]):
             return
         self._show(found)
 
-    def _show(self, found: tuple[Listed, ...]) -> None:
+    def _show(self, found: tuple[SessionInfo, ...]) -> None:
         kept = one.id if (one := self.highlighted) is not None else self._current
         self._found = found
         now = datetime.now(UTC)
@@ -148,7 +150,7 @@ class Picker(Dialog[str | None]):
         self._list.highlighted = places.get(kept, 0) if found else None
         self._look_soon()
 
-    def _row(self, one: Listed, now: datetime, here: str) -> Option:
+    def _row(self, one: SessionInfo, now: datetime, here: str) -> Option:
         line = session_row(one, now, here)
         mine = one.id == self._current
         rest = f"this one · {line.rest}" if mine else line.rest
@@ -159,7 +161,7 @@ class Picker(Dialog[str | None]):
         )
 
     @property
-    def highlighted(self) -> Listed | None:
+    def highlighted(self) -> SessionInfo | None:
         """The session under the highlight."""
         at = self._list.highlighted
         return None if at is None or at >= len(self._found) else self._found[at]
@@ -190,7 +192,7 @@ class Picker(Dialog[str | None]):
             self._look(one)
 
     @work(group="looking", exclusive=True)
-    async def _look(self, one: Listed | None) -> None:
+    async def _look(self, one: SessionInfo | None) -> None:
         try:
             await asyncio.sleep(_SOON)  # until the highlight rests
             lines = [] if one is None else await self._end_of(one)
@@ -206,7 +208,7 @@ class Picker(Dialog[str | None]):
         self._sheet.show([(line, "") for line in lines], at_end=True)
         self._previewed = one
 
-    async def _end_of(self, one: Listed) -> list[str]:
+    async def _end_of(self, one: SessionInfo) -> list[str]:
         try:
             return (await self._sessions.preview(one.id)).split("\n")
         except AgentError as error:
@@ -250,7 +252,7 @@ class Picker(Dialog[str | None]):
         if (one := self.highlighted) is not None:
             self.run_worker(self._rename(one), group="verbs")
 
-    async def _rename(self, one: Listed) -> None:
+    async def _rename(self, one: SessionInfo) -> None:
         title = await self.app.push_screen_wait(AskText("Rename the session", one.title))
         if title and title.strip() and title != one.title:
             try:
@@ -264,7 +266,7 @@ class Picker(Dialog[str | None]):
         if (one := self.highlighted) is not None:
             self.run_worker(self._delete(one), group="verbs")
 
-    async def _delete(self, one: Listed) -> None:
+    async def _delete(self, one: SessionInfo) -> None:
         title = clean_line(one.title, 80) or one.id
         said = f"“{title}” is removed for good, with everything that was said in it."
         if await self.app.push_screen_wait(Confirm("Delete the session?", said, danger=True)):
@@ -288,9 +290,10 @@ class SessionRow(NamedTuple):
     rest: str
 
 
-def session_row(one: Listed, now: datetime, here: str = "") -> SessionRow:
+def session_row(one: SessionInfo, now: datetime, here: str = "") -> SessionRow:
     """Return a session as a line; `here` is the current folder, which is not named."""
-    state = one.state if one.state in _STATES else "idle"
+    state = display_state(one)
+    state = state if state in _STATES else "idle"
     pieces = [_state(one, state), age(one.updated_at, now)]
     if one.workspace and one.workspace != here:
         pieces.append(one_line(one.workspace.rstrip("/").rpartition("/")[2], 24))
@@ -301,13 +304,13 @@ def session_row(one: Listed, now: datetime, here: str = "") -> SessionRow:
     return SessionRow(_SIGNS.get(state, "·"), _TONES.get(state, "$foreground 60%"), title, rest)
 
 
-def _state(one: Listed, state: str) -> str:
+def _state(one: SessionInfo, state: str) -> str:
     if state == "asks" and one.waiting > 1:
         return f"needs {one.waiting} answers"
     return _STATES[state]
 
 
-def session_facts(one: Listed, now: datetime) -> list[tuple[str, str]]:
+def session_facts(one: SessionInfo, now: datetime) -> list[tuple[str, str]]:
     """Return the head of the preview: what the line has no room for."""
     rows = [
         ("id", one.id),

@@ -13,7 +13,7 @@ from bridle.presentation.amounts import budget_text, cost_text
 from bridle.presentation.calls import diff_lines
 from bridle.presentation.commands import TABLE, Command, command_of, command_prompt, nearest, split
 from bridle.presentation.modes import MODE_TEXTS
-from bridle.tui.house import Named, Undone
+from bridle.protocols.session_values import Choice, UndoPreview
 from bridle.tui.slash.interaction import Handler, Interaction, Item, Lines
 from bridle.tui.theme import CHOICES as THEMES
 from bridle.tui.user_settings import MEANINGS, config_place, save_choice
@@ -177,7 +177,7 @@ async def _undo(ui: Interaction, rest: str) -> None:
         was = "was" if len(preview.clashes) == 1 else "were"
         question += f"\n{clashes} {was} changed after that turn: those changes will be lost."
     if preview.clashes and not ui.is_screen:  # a line of input is too easily a yes
-        names = ", ".join(one_line(path, 60) for path, _, _ in preview.clashes[:3])
+        names = ", ".join(one_line(clash.path, 60) for clash in preview.clashes[:3])
         raise SessionBusy(
             f"nothing was changed: {names} changed since",
             hint="Undo the later turns first, or restore those files by hand.",
@@ -189,22 +189,31 @@ async def _undo(ui: Interaction, rest: str) -> None:
         ui.show("Nothing was restored.")
 
 
-def undo_lines(preview: Undone) -> list[tuple[str, str]]:
+_EFFECTS = {  # what an undo does with a file, by how the undo changes it
+    "added": "will be created again",
+    "changed": "will be restored",
+    "deleted": "will be deleted",
+}
+
+
+def undo_lines(preview: UndoPreview) -> list[tuple[str, str]]:
     """Return each file with what becomes of it and its diff, then what is not covered."""
     lines: list[tuple[str, str]] = []
-    for path, how, diff in preview.files:
+    for file in preview.files:
         if lines:
             lines.append(("", ""))
-        lines.append((f"{one_line(path, 200)}  {one_line(how)}", "head"))
-        lines += [line for line in diff_lines(diff) if line[1] != "muted"] if diff.strip() else []
-    for path, why, diff in preview.clashes:
+        effect = _EFFECTS.get(file.how, one_line(file.how))
+        lines.append((f"{one_line(file.path, 200)}  {effect}", "head"))
+        if file.diff.strip():
+            lines += [line for line in diff_lines(file.diff) if line[1] != "muted"]
+    for clash in preview.clashes:
         if lines:
             lines.append(("", ""))
-        reason = one_line(why) or "it was changed since"
-        lines.append((f"{one_line(path, 200)}  {reason}", "warning"))
-        if diff.strip():
+        reason = one_line(clash.why) or "it was changed since"
+        lines.append((f"{one_line(clash.path, 200)}  {reason}", "warning"))
+        if clash.diff.strip():
             lines.append(("what would be lost:", ""))
-            lines += [line for line in diff_lines(diff) if line[1] != "muted"]
+            lines += [line for line in diff_lines(clash.diff) if line[1] != "muted"]
     if preview.uncovered:
         lines += [("", ""), ("Not covered, and left as it is:", "warning")]
         lines += [(f"  {one_line(path, 200)}", "") for path in preview.uncovered]
@@ -273,11 +282,11 @@ async def _compact(ui: Interaction, rest: str) -> None:
 
 
 async def _pick(
-    ui: Interaction, title: str, now: str, named: Callable[[], Awaitable[tuple[Named, ...]]]
+    ui: Interaction, title: str, now: str, named: Callable[[], Awaitable[tuple[Choice, ...]]]
 ) -> str | None:
     async def items() -> list[Item]:
         return [
-            Item(one.name, one.name, one.about, one.chosen, one.why_not) for one in await named()
+            Item(one.name, one.name, one.label, one.default, one.why_not) for one in await named()
         ]
 
     return await ui.choose(title, items, now=now)
@@ -383,12 +392,12 @@ async def _theme(ui: Interaction, rest: str) -> None:
 # What there is, and what was used
 
 
-def _named_lines(named: Iterable[Named], empty: str) -> Lines:
+def _named_lines(named: Iterable[Choice], empty: str) -> Lines:
     """Return a line for each: its name, what it is, and why it is not used."""
     lines: list[tuple[str, str]] = []
     for one in named:
-        mark = "•" if one.chosen else " "
-        about = f"  {one_line(one.about, 200)}" if one.about else ""
+        mark = "•" if one.default else " "
+        about = f"  {one_line(one.label, 200)}" if one.label else ""
         lines.append((f"{mark} {one_line(one.name, 200)}{about}", ""))
         if one.why_not:
             lines.append((f"    {one_line(one.why_not, 300)}", "warning"))

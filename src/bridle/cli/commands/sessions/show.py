@@ -1,8 +1,8 @@
 """`bridle sessions show`: a session as text."""
 
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
@@ -11,17 +11,19 @@ import click
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.options import SESSION
 from bridle.cli.render import write_json_line
+from bridle.cli.signals import run_async
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.cli.transcript import SessionLines, transcript_heading
 from bridle.cli.user_input import user_name
 from bridle.errors import StoreFailed
+from bridle.protocols.codec import to_record
 from bridle.protocols.store import Record
+from bridle.service.log_follower import LogFollower
+from bridle.stores.file_catalog import FileCatalog
 from bridle.stores.inbox_files import read_messages
 from bridle.stores.locks import describe_owner
-from bridle.stores.reader import LogReader, SessionFolder
+from bridle.stores.reader import SessionFolder
 from bridle.stores.transfer import export_lines
-
-_INTERVAL = 0.1  # seconds between two looks at a log that is followed
 
 
 @click.command("show")
@@ -52,8 +54,7 @@ def command(session_id: str, as_json: bool, thinking: bool, follow: bool) -> Non
         last = record.seq
         _print(transcript.lines(record))
     if follow:
-        with folder.reader(session.id, last) as reader:
-            _follow(reader, transcript)
+        run_async(_follow(folder, session.id, last, transcript))
     _print(transcript.totals(describe_owner(log)))
     _print(_inbox_lines(log.parent, paint, width))
 
@@ -75,13 +76,18 @@ def _print(lines: Iterator[str]) -> None:
         click.echo(line)
 
 
-def _follow(log: LogReader, transcript: SessionLines) -> None:
-    sys.stdout.flush()
-    while True:
-        for record in log.read_new():
-            _print(transcript.lines(record))
-        sys.stdout.flush()
-        time.sleep(_INTERVAL)
+async def _follow(
+    folder: SessionFolder, session_id: str, after: int, transcript: SessionLines
+) -> int:
+    follower = await LogFollower.open(FileCatalog(folder.folder), session_id, after)
+    with closing(follower):
+        while True:
+            sys.stdout.flush()
+            while lines := await follower.read():
+                for line in lines:
+                    _print(transcript.lines(to_record(line) if isinstance(line, bytes) else line))
+            sys.stdout.flush()
+            await follower.wait()
 
 
 def _inbox_lines(session: Path, paint: Paint, width: int) -> Iterator[str]:
