@@ -31,7 +31,7 @@ def test_four_writes_are_one_question_and_numbers_choose_among_them(bridle: Prog
         shown = terminal.expect("/N] ")
         assert "Allow these 4 calls?" in shown
         terminal.type("1,9\n")
-        terminal.expect("there are 4")
+        terminal.expect("numbers from 1 to 4")
         terminal.expect("/N] ")
         terminal.type("1,3\n")
         terminal.expect("Done.")

@@ -37,9 +37,8 @@ def test_the_mode_is_true_and_shown_before_the_first_prompt(bridle: Program):
         bridle, "/mode", "/mode auto", "/mode", "go", "/new", "/mode", replies=(SHELL, "ok")
     )
     assert (bridle.workspace / "made.txt").read_text() == "made\n"
-    modes = [
-        line for line in said.splitlines() if line in ("ask", "auto") or "mode" in line.lower()
-    ]
+    lines = (line for line in said.splitlines() if not line.startswith("  ◆"))
+    modes = [line for line in lines if line in ("ask", "auto") or "mode" in line.lower()]
     changed = "Mode auto: asks nothing; what is denied stays denied."
     assert modes == ["ask", changed, "auto", "A new session, mode ask.", "ask"]
 
@@ -63,7 +62,7 @@ def test_help_is_the_table_and_tells_of_one(bridle: Program):
 def test_help_breaks_a_long_line_between_words(bridle: Program):
     with bridle.terminal("repl", "-m", bridle.script("ok"), columns=44) as terminal:
         terminal.expect("❯ ")
-        terminal.type("/help undo\n")
+        terminal.type("/help\n")
         shown = re.sub(r"\x1b\[[\d;]*[mK]", "", terminal.expect("❯ "))
     (row,) = re.findall(r"  /undo.*(?:\r?\n {10,}.*)+", shown)
     assert all(len(line) <= 44 for line in row.splitlines())
@@ -102,8 +101,8 @@ def test_what_there_is_to_work_with_is_told(bridle: Program):
     said = told(bridle, "/tools", "/mcp", "/policy", "/budget", "/cost", "/doctor", "/theme")
     assert "  read " in said and "  shell " in said
     assert "the sizes of files.\n" in said and "`depth`" not in said  # what is for the model
-    assert "No MCP server is set up." in said
-    assert "  mode: ask " in said
+    assert "No MCP server is set up here." in said
+    assert "• mode: ask " in said
     assert "money, this session" in said and "no limit" in said
     assert "python" in said
     assert "This session uses scripted" in said and " default model " in said

@@ -112,7 +112,7 @@ def test_a_change_of_title_leaves_what_waits_in_the_inbox_to_the_next_turn(bridl
 
 def test_a_search_and_an_export_from_the_line(bridle: Program):
     said = told(bridle, "where is the needle?", "/search needle", "/search zzz", "/export s.md")
-    assert "  #2 prompt  where is the needle?" in said and "Nothing was found." in said
+    assert "  #2 prompt where is the needle?" in said and "Nothing was found." in said
     page = (bridle.workspace / "s.md").read_text()
     assert page.startswith("# where is the needle?") and "> Answer 1." in page
     assert "was not changed" in told(bridle, "two", "/export s.md")

@@ -21,7 +21,7 @@ from bridle.config.paths import policy_file, state_folder
 from bridle.errors import AgentError, UnknownApproval
 from bridle.events import ApprovalAsked
 from bridle.presentation import approvals
-from bridle.presentation.approvals import Choice, Line, Sheet, has_rule
+from bridle.presentation.approvals import ASK_USER, PLAN, Choice, Line, Sheet, has_rule
 from bridle.presentation.calls import call_subject
 from bridle.protocols.session import NO, YES, Answer, Conversation
 from bridle.stores.reader import SessionFolder
@@ -29,7 +29,6 @@ from bridle.workspace.text import flat, quantity
 from bridle.workspace.workspace import Workspace
 
 ContentOf = Callable[[ApprovalAsked], str | None]
-PLAN, ASK_USER = "exit_plan_mode", "ask_user"
 _PATIENCE = 2.0  # seconds
 _LARGEST = 200_000  # bytes of a file that is compared; a larger one is shown as it will be
 _COVERED = 3  # calls that a rule would have covered and that are named

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from bridle.cli import exit_codes as failure
 from bridle.cli.approval_prompt import (
-    PLAN,
     TerminalApprover,
     full_text,
     group_requests,
@@ -33,6 +32,7 @@ from bridle.engine.structured_output import AnswerSchema
 from bridle.errors import AgentError, BadReply, ConfigError, SessionError, SessionLocked, UsageError
 from bridle.events import ApprovalAsked, ChildEnded, TurnEnded, TurnParked
 from bridle.messages import Image, Part, Text
+from bridle.presentation.approvals import PLAN
 from bridle.protocols.session import TurnResult
 from bridle.protocols.store import Record
 from bridle.stores.locks import describe_owner

@@ -18,12 +18,13 @@ from bridle.workspace.text import flat, neutral, one_line
 
 Columns = Callable[[str], int]  # how many columns a character takes
 _DIFF = {"+": "plus", "-": "minus", "@": "hunk"}
+PLAN, ASK_USER = "exit_plan_mode", "ask_user"  # tools whose calls are requests of their own
 LEAVE_UNANSWERED = "Leave unanswered"
 SAVE_RULE = "Allow and save the rule"
 _TITLES = {
     "shell": "Run this command?",
-    "exit_plan_mode": "Go ahead with this plan?",
-    "ask_user": "A question for you",
+    PLAN: "Go ahead with this plan?",
+    ASK_USER: "A question for you",
 }
 _CHANGING = ("edit", "write")  # tools that change the file they name
 _READING = ("list", "read")  # ... and that read it

@@ -200,7 +200,7 @@ class ReplInteraction:
         colour = paints.get(kind, str)
         text = neutral(text, keep="").expandtabs(4)
         column = _COLUMN.match(text)
-        indent = column.end() if column and column.end() <= width // 2 else 0
+        indent = column.end() if column and column.end() <= width * 2 // 3 else 0
         for at, line in enumerate(wrapped(text[indent:], width - indent).split("\n")):
             start = text[:indent] if at == 0 else " " * indent
             self._printer.line(colour(start + line))

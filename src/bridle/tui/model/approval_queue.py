@@ -6,10 +6,9 @@ once; it comes back only if its answer could not be delivered.
 
 from collections.abc import Iterable, Sequence
 
+from bridle.presentation.approvals import ASK_USER, PLAN
 from bridle.tui.house import Asked
 from bridle.tui.model.approval_views import (
-    ASK_USER,
-    PLAN,
     CallView,
     FileContent,
     GroupView,

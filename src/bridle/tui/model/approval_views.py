@@ -16,7 +16,6 @@ from bridle.protocols.session import Answer
 from bridle.tui.house import Asked
 from bridle.workspace.text import flat, one_line
 
-PLAN, ASK_USER = "exit_plan_mode", "ask_user"
 _WHY = "Why not, or what to do instead"
 _NEW_LINE = Line("plain", "")
 _KNOWN = frozenset(("question", "options", "free_text"))  # arguments of `ask_user`

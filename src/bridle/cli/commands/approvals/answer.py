@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import click
 
-from bridle.cli import approval_prompt
 from bridle.cli.commands.approvals.list import (
     PendingRequest,
     groups_of,
@@ -224,14 +223,16 @@ def _ask(requests: Sequence[PendingRequest]) -> list[Answer]:
     """Ask the person. Raise `UsageError` if no one can be asked."""
     if not (sys.stdin and sys.stdin.isatty()):
         raise UsageError("the answer is missing", hint="Add yes or no: no one can be asked here.")
+    from bridle.cli.approval_prompt import group_prompt, parse_group_answers, wants_each
+
     width = width_of(sys.stderr)
     if len(requests) == 1:
         return [_ask_one(requests[0], width)]
     asked = [request.pending.asked for request in requests]
-    line = _read_line(approval_prompt.group_prompt(asked, width))
-    while (answers := approval_prompt.parse_group_answers(line, len(requests))) is None:
-        line = _read_line(approval_prompt.group_prompt(asked, width))
-    if approval_prompt.wants_each(line):
+    line = _read_line(group_prompt(asked, width))
+    while (answers := parse_group_answers(line, len(requests))) is None:
+        line = _read_line(group_prompt(asked, width))
+    if wants_each(line):
         return [_ask_one(request, width, show=True) for request in requests]
     return answers
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from bridle.cli.approval_prompt import ASK_USER
 from bridle.cli.find import handle_of, session_folder
 from bridle.cli.output import print_json
 from bridle.cli.render import call_line
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
+from bridle.presentation.approvals import ASK_USER
 from bridle.protocols.session_catalog import PendingApproval
 from bridle.protocols.store import InboxMessage
 from bridle.stores.inbox_files import read_messages
