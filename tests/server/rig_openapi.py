@@ -1,6 +1,5 @@
 """The description of the API as a judge of what goes over the wire."""
 
-import json
 import re
 from contextlib import aclosing
 
@@ -21,7 +20,8 @@ class Judge:
         ]
 
     def operation(self, method, path):
-        found = [known for shape, known in self._paths if shape.match(path.partition("?")[0])]
+        path = versioned(path.partition("?")[0])
+        found = [known for shape, known in self._paths if shape.match(path)]
         assert found, f"{path} is not described"
         exact = [one for one in found if "{" not in one] or found
         return exact[0], self.description["paths"][exact[0]][method.lower()]
@@ -39,16 +39,17 @@ class Judge:
         assert kind in content, f"{known}: {kind}"
         if "json" in kind and "ndjson" not in kind:
             self.fits(content[kind]["schema"], answer.body)
+        if "problem" in kind:
+            assert answer.body["code"] in described["x-codes"], answer
 
     def event(self, path, event):
         known, operation = self.operation("GET", path)
         media = operation["responses"]["200"]["content"]["text/event-stream"]
-        shapes = self._resolved(media["itemSchema"])["oneOf"]
+        shapes = map(self._resolved, self._resolved(media["x-event-schema"])["oneOf"])
         named = [one for one in shapes if one["properties"]["event"]["const"] == event.name]
         assert len(named) == 1, f"{event.name} is not described for {known}"
-        self.fits(named[0]["properties"]["data"]["contentSchema"], event.data)
-        said = {"event": event.name, "data": json.dumps(event.data)}
-        self.fits(media["itemSchema"], said | ({"id": event.id} if event.id else {}))
+        said = {"event": event.name, "data": event.data}
+        self.fits(media["x-event-schema"], said | ({"id": event.id} if event.id else {}))
         self.events.add((known, event.name))
 
     def fits(self, schema, value):
@@ -60,6 +61,11 @@ class Judge:
         if "$ref" not in schema:
             return schema
         return self.description["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+
+
+def versioned(path):
+    """The path as the description has it."""
+    return path if path.startswith("/api/v1/") else path.replace("/api/", "/api/v1/", 1)
 
 
 class Judged(Running):

@@ -168,17 +168,19 @@ async def server(
     allowed=(),
     around=None,
     unix=None,
+    guarded=True,
     **parts,
 ):
     """A server over that folder, started and stopped.
 
     `around` wraps the application; `unix` is the path of a private socket in the place of a port.
+    `guarded` is as if other machines could reach it.
     """
     room = room_of(tmp_path, replies, tools, limits, parts)
     listening = bound_unix(unix) if unix else bound("127.0.0.1", 0)
     port = None if unix else listening.getsockname()[1]
-    app = Application(room, Names(port, "127.0.0.1", allowed), more)
-    serving = Serving(around(app) if around else app, listening)
+    app = Application(room, Names(port, "127.0.0.1", allowed), more=more)
+    serving = Serving(around(app) if around else app, listening, is_guarded=guarded)
     await serving.start()
     try:
         connector = aiohttp.UnixConnector(str(unix)) if unix else aiohttp.TCPConnector(limit=0)

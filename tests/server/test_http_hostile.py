@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rig_raw import answered, closed, connected, head, said
 from rig_server import LIMITS, server, write_note
 
-from bridle.server.routing import get
+from bridle.server.routing import Routes
 from rig import SOAK, call, run, seeds
 
 IDS = (
@@ -190,7 +190,10 @@ def test_late_answers_are_410_and_run_nothing(tmp_path):
     run(work())
 
 
-@get("/api/broken", role="watch")
+BROKEN = Routes("Broken")
+
+
+@BROKEN.get("/api/broken", role="watch")
 async def broken() -> None:
     """Breaks."""
     raise RuntimeError("a secret of the house")
@@ -198,7 +201,7 @@ async def broken() -> None:
 
 def test_a_handler_that_breaks_is_500_with_a_number_that_the_log_has_too(tmp_path, caplog):
     async def work():
-        async with server(tmp_path, more=(broken,)) as there:
+        async with server(tmp_path, more=BROKEN) as there:
             with caplog.at_level(logging.ERROR, "bridle.server"):
                 answer = await there.get("/api/broken")
             assert (answer.status, answer.code) == (500, "internal")

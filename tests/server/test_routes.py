@@ -5,7 +5,7 @@ from rig_server import server
 
 from bridle.protocols.session_values import ROLES, Role
 from bridle.server.auth import Caller, may
-from bridle.server.routing import get
+from bridle.server.routing import Routes
 from rig import run
 
 FREE = {  # exactly these need no token
@@ -248,7 +248,7 @@ def test_a_route_that_does_not_say_whom_it_answers_is_an_error():
         raise AssertionError
 
     with pytest.raises(TypeError, match="role"):
-        get("/api/secret")(get_secret)
+        Routes("Secret").get("/api/secret")(get_secret)
 
 
 def test_roles_are_known_by_these_names_alone():

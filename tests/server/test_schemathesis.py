@@ -14,17 +14,17 @@ engine = Later("schemathesis.engine")
 events = Later("schemathesis.engine.events")
 
 UNSAID = {  # what a schema cannot say, and is 400 all the same
-    "POST /api/agui": "there has to be something to do",
-    "POST /api/sessions": "models, agents and providers have names",
-    "PATCH /api/sessions/{id}": "models, agents and providers have names",
-    "POST /api/sessions/{id}/resume": "models and providers have names",
-    "POST /api/sessions/{id}/chat": "a prompt says something",
-    "POST /api/sessions/{id}/fork": "the record has to be there",
-    "POST /api/sessions/{id}/rewind": "the record has to be there",
-    "PUT /api/sessions/{id}/budget": "a limit is narrower than the one before",
-    "POST /api/sessions/{id}/preview-rule": "a rule has a grammar",
-    "GET /api/sessions": "a cursor is one that was given",
-    "POST /api/login": "it is a code or a token, and not both",
+    "POST /api/v1/agui": "there has to be something to do",
+    "POST /api/v1/sessions": "models, agents and providers have names",
+    "PATCH /api/v1/sessions/{id}": "models, agents and providers have names",
+    "POST /api/v1/sessions/{id}/resume": "models and providers have names",
+    "POST /api/v1/sessions/{id}/chat": "a prompt says something",
+    "POST /api/v1/sessions/{id}/fork": "the record has to be there",
+    "POST /api/v1/sessions/{id}/rewind": "the record has to be there",
+    "PUT /api/v1/sessions/{id}/budget": "a limit is narrower than the one before",
+    "POST /api/v1/sessions/{id}/preview-rule": "a rule has a grammar",
+    "GET /api/v1/sessions": "a cursor is one that was given",
+    "POST /api/v1/login": "it is a code or a token, and not both",
 }
 EXAMPLES = 100 if SOAK else 4
 

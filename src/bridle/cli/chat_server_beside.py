@@ -1,28 +1,26 @@
 """The chat beside the sessions: `bridle serve --chat`, one address, tokens of its own."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from bridle.cli.chat_server_setup import check_installed, check_model, database_url, secret_of
 from bridle.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bridle.server.app import Application
+    from bridle.server.chat.app import ChatServer
 
 
 @asynccontextmanager
-async def beside(
-    app: "Application", flags: dict[str, Any], port: int
-) -> "AsyncIterator[tuple[Application, Callable[[], None]]]":
-    """The sessions, and where it was asked for, the chat beside them; and what ends its streams."""
+async def chat_beside(flags: dict[str, Any], port: int) -> "AsyncIterator[ChatServer | None]":
+    """The chat to mount beside the sessions, if it was asked for."""
     if not flags["chat"]:
-        yield app, lambda: None
+        yield None
         return
     check_installed()
     _check_reach(flags)
     check_model(flags.get("model"))
-    from bridle.server.chat.app import Beside, ChatSetup, server_of
+    from bridle.server.chat.app import ChatSetup, server_of
 
     setup = ChatSetup(
         database=database_url(flags["chat_database"]),
@@ -35,7 +33,7 @@ async def beside(
     chat = server_of(setup, alone=False)
     await chat.room.app.start()
     try:
-        yield cast("Application", Beside(app, chat)), chat.room.stop
+        yield chat
     finally:
         await chat.room.app.close()
 

@@ -4,7 +4,6 @@ import asyncio
 import os
 import secrets
 import signal
-import socket
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -30,8 +29,7 @@ from bridle.errors import ConfigError, UsageError
 from bridle.workspace.text import flat
 
 if TYPE_CHECKING:
-    from bridle.cli.chat_server_crew import Crew
-    from bridle.server.chat.app import ChatServing, ChatSetup
+    from bridle.server.chat.app import ChatServer, ChatServing, ChatSetup
 
 _DEADLINE = 10.0  # seconds that an orderly stop may take
 _DEMO_HOURS = 12
@@ -54,6 +52,8 @@ def serve(flags: dict[str, Any]) -> int:
         setup = setup_of(flags, url)
         if not (flags["demo"] or flags["app"]):
             check_model(flags["model"])
+        if flags["workers"] > 1:
+            return _serve_workers(flags, setup)
         return run_async(_serve(flags, setup))
 
 
@@ -108,25 +108,40 @@ def _check_reach(flags: dict[str, Any]) -> None:
         ) from error
 
 
-async def _serve(flags: dict[str, Any], setup: "ChatSetup") -> int:
+def _serve_workers(flags: dict[str, Any], setup: "ChatSetup") -> int:
+    """Serve with several processes. What would keep them from starting is an error here."""
+    from bridle.cli.chat_workers import run_workers
+    from bridle.server.chat.app import server_of
     from bridle.server.http import bound
 
     with bound(setup.host, flags["port"]) as listening, logged(log_file()):
         setup = replace(setup, port=listening.getsockname()[1])
-        return await _lived(_serving(setup, listening, flags["workers"]), setup, flags)
+        asyncio.run(_try(server_of(setup)))
+        announce(setup, flags)
+        if not run_workers(setup, listening, flags["workers"]):
+            raise ConfigError("no worker process of the chat started", hint=f"See {log_file()}.")
+    return 0
 
 
-def _serving(setup: "ChatSetup", listening: socket.socket, workers: int) -> "Crew | ChatServing":
-    if workers > 1:
-        from bridle.cli.chat_server_crew import Crew
+async def _try(server: "ChatServer") -> None:
+    """Start a chat and stop it. Raise what would be wrong with it."""
+    try:
+        await server.room.app.start()
+    finally:
+        await server.room.app.close()
 
-        return Crew(setup, listening, workers)
+
+async def _serve(flags: dict[str, Any], setup: "ChatSetup") -> int:
     from bridle.server.chat.app import ChatServing, server_of
+    from bridle.server.http import bound
 
-    return ChatServing(server_of(setup), listening)
+    with bound(setup.host, flags["port"]) as listening, logged(log_file()):
+        setup = replace(setup, port=listening.getsockname()[1])
+        serving = ChatServing(server_of(setup), listening)
+        return await _lived(serving, setup, flags)
 
 
-async def _lived(serving: "Crew | ChatServing", setup: "ChatSetup", flags: dict[str, Any]) -> int:
+async def _lived(serving: "ChatServing", setup: "ChatSetup", flags: dict[str, Any]) -> int:
     """Start it, say so, and wait for a signal; whatever comes, it is stopped in the end."""
     asked = asyncio.Event()
 
@@ -146,8 +161,6 @@ async def _lived(serving: "Crew | ChatServing", setup: "ChatSetup", flags: dict[
                 click.echo("\nstopping; press Ctrl-C again to stop at once", err=True)
             waiting.cancel()
             await serving.stop(_DEADLINE)
-    if not asked.is_set():
-        raise ConfigError("no worker process of the chat started", hint=f"See {log_file()}.")
     return 0
 
 

@@ -80,7 +80,7 @@ def show_token(flags: dict[str, Any]) -> int:
 
 
 async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
-    from bridle.cli.chat_server_beside import beside
+    from bridle.cli.chat_server_beside import chat_beside
     from bridle.server.app import Application
     from bridle.server.auth import Names
     from bridle.server.http import Serving, affordable, bound, check_reach
@@ -97,9 +97,8 @@ async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
         whole.enter_context(logged(server_folder() / LOG))
         address, port = listening.getsockname()[:2]
         names = Names(port, host, flags["allowed"])
-        both = beside(Application(room, names), flags, port)
-        app, leave = await whole.enter_async_context(both)
-        serving = Serving(app, listening)
+        chat = await whole.enter_async_context(chat_beside(flags, port))
+        serving = Serving(Application(room, names, mounted=chat), listening)
         await serving.start()
         base = f"http://{_shown(host)}:{port}"
 
@@ -114,7 +113,8 @@ async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
                 try:
                     yield
                 finally:
-                    leave()
+                    if chat is not None:
+                        chat.room.stop()
 
         return await stopped(serving, room, running=running)
 

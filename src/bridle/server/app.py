@@ -1,6 +1,7 @@
 """The server as an ASGI application: middleware around a Starlette application with the routes."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -15,38 +16,66 @@ except ModuleNotFoundError:
 from bridle.errors import SessionBusy
 from bridle.server import problems
 from bridle.server.agui import agui_routes
-from bridle.server.auth import Caller, Guard, Names, check_role, who
+from bridle.server.auth import Caller, Guard, HostCheck, Names, check_role, who
 from bridle.server.context import Room
-from bridle.server.middleware import App, RateLimit, Receive, Scope, Sealed, Send
+from bridle.server.middleware import App, RateLimit, Receive, RequestMiddleware, Scope, Send
 from bridle.server.problems import Problem, Refused
 from bridle.server.routes import approvals, history, info, login, prompts, sessions
 from bridle.server.routing import Api, ApiRoute, api_application, free_paths
 
-ROUTES: tuple[ApiRoute, ...] = (
-    *prompts.ROUTES,
-    *sessions.ROUTES,
-    *history.ROUTES,
-    *approvals.ROUTES,
-    *login.ROUTES,
-    *info.ROUTES,
+ROUTES: tuple[ApiRoute, ...] = (  # Starlette tries them in this order
+    *prompts.routes,
+    *sessions.routes,
+    *history.routes,
+    *approvals.routes,
+    *login.routes,
+    *info.routes,
 )
 _BUSY_CHAT = 'Wait for it, interrupt it, or send the prompt with "queue": true.'
 _BUSY = "Wait for it, or interrupt it, and try again."
 
 
-class Application:
-    """The whole server as an ASGI application; `routes` are what is behind the guard."""
+class Mounted(Protocol):
+    """Another application under the same address, with callers of its own."""
 
-    def __init__(self, room: Room, names: Names, more: Sequence[ApiRoute] = ()) -> None:
+    app: App
+
+    def has(self, path: str) -> bool: ...
+
+
+class Application:
+    """The whole server as an ASGI application; `routes` are what is behind the guard.
+
+    `mounted` is asked for the paths that it says are its own.
+    """
+
+    def __init__(
+        self,
+        room: Room,
+        names: Names,
+        *,
+        more: Sequence[ApiRoute] = (),
+        mounted: Mounted | None = None,
+    ) -> None:
         self.room = room
         self.routes = (*ROUTES, *agui_routes(), *more)
         routed = api_application(self.routes, Api(room, room.limits, _authorize, _problem_of))
-        guarded = Guard(RateLimit(routed, room.limits), names, room.door, free_paths(self.routes))
-        self._app: App = Sealed(guarded, room.count)
+        limited = RateLimit(routed, room.limits)
+        self._sessions: App = Guard(limited, room.door, free_paths(self.routes))
+        self._mounted = mounted
+        hides = mounted.has if mounted is not None else lambda path: False
+        self._app: App = RequestMiddleware(HostCheck(self._dispatch, names), room.count, hides)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         await self._app(scope, receive, send)
+
+    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        mounted = self._mounted
+        if mounted is not None and scope["type"] == "http" and mounted.has(scope["path"]):
+            await mounted.app(scope, receive, send)
+        else:
+            await self._sessions(scope, receive, send)
 
 
 def _authorize(route: ApiRoute, scope: Scope) -> None:

@@ -1,8 +1,8 @@
-"""Who gets in over HTTP: by one of our own names, from one of our own pages, with a token.
+"""Who may send requests, and what each caller may do.
 
-ASGI wrappers around the whole application, before anything is routed: what is refused here never
-reaches a route, and an address that leads nowhere is refused in the same way. A foreign page in a
-browser cannot pass: it comes with its own Origin or by another Host, and does not know the token.
+The middleware here runs before routing, so an address that does not exist is refused like any
+other. A page of another site cannot pass: it has another Origin or Host and does not know the
+token.
 """
 
 import hmac
@@ -25,26 +25,27 @@ from bridle.protocols.session_values import (
 )
 from bridle.server.middleware import App, Pairs, Receive, Scope, Send, only, say, values
 from bridle.server.problems import Problem, problem, refused
-from bridle.service.choices import AllowedChoices
-from bridle.service.local_service import LocalService
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+    from bridle.service.choices import AllowedChoices
+    from bridle.service.local_service import LocalService
 
 OWNER = "me"  # whose machine it is: the name of the server's own token
 
 
 class Caller(Struct, frozen=True):
-    """Somebody whom a token or a sign-in names. The name stands on every prompt and answer."""
+    """Who a token or a sign-in belongs to. The name is recorded with every prompt and answer."""
 
     name: str
     role: Role
 
 
 class Stay:
-    """Whether an answer that lasts may go on: a token may be revoked, somebody may sign out.
+    """Whether a long response may go on: a token may be revoked, a person may sign out.
 
-    `still` is asked now and then; what is in `leavers` is called once a sign-in has ended.
+    `still` is asked now and then. What is in `leavers` is called when a sign-in ends.
     """
 
     def __init__(
@@ -57,12 +58,17 @@ class Stay:
 
 
 def may(caller: Caller, role: Role) -> bool:
-    """May they do what needs that role? Each role may what those before it may."""
+    """May they do what needs that role? Each role includes the ones before it."""
     return ROLES.index(caller.role) >= ROLES.index(role)
 
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-PROBES = ("/api/health", "/api/ready")  # asked by load balancers, under whatever name
+PROBES = (
+    "/api/health",
+    "/api/ready",
+    "/api/chat/health",
+    "/api/chat/ready",
+)  # asked by load balancers, under whatever name
 COOKIE = "bridle.cookie"  # in the scope: how our cookie is called
 STAY = "bridle.stay"  # in the scope: how long whoever asked may be answered
 KEY = b"x-bridle-key"  # the half of a sign-in that a page has; browsers send cookies anywhere
@@ -124,18 +130,12 @@ class Knows(Protocol):
     def leavers(self, cookie: str) -> set[Callable[[], object]]: ...
 
 
-class Guard:
-    """Refuses a wrong Host (421), a wrong Origin (403), and who is not known (401).
+class HostCheck:
+    """Middleware: refuse requests for another host (421) or from another site's pages (403)."""
 
-    `free` says which paths need no token. Who asks is put into the scope as its `user`, and for how
-    long they may be answered as `STAY`.
-    """
-
-    def __init__(self, app: App, names: Names, tokens: Knows, free: Callable[[str], bool]) -> None:
+    def __init__(self, app: App, names: Names) -> None:
         self._app = app
         self._names = names
-        self._tokens = tokens
-        self._free = free
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let it pass, or say why not."""
@@ -145,10 +145,30 @@ class Guard:
             return
         if scope["type"] == "http":
             scope[COOKIE] = self._names.cookie
-            headers = scope["headers"]
-            refusal = elsewhere(self._names, scope) or self._unknown(scope, headers)
+            if (refusal := elsewhere(self._names, scope)) is not None:
+                await refuse(scope, send, refusal)
+                return
+        await self._app(scope, receive, send)
+
+
+class Guard:
+    """Middleware: refuse a caller without a valid token or sign-in (401).
+
+    `free` says which paths need no token. The caller is put into the scope as its `user`, and for
+    how long they may be answered as `STAY`.
+    """
+
+    def __init__(self, app: App, tokens: Knows, free: Callable[[str], bool]) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._free = free
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let it pass, or say why not."""
+        if scope["type"] == "http":
+            refusal = self._unknown(scope, scope["headers"])
             if refusal is not None:
-                await refuse(scope, send, refusal, _CHALLENGE if refusal.status == 401 else ())
+                await say(send, refusal, _CHALLENGE if refusal.status == 401 else ())
                 return
         await self._app(scope, receive, send)
 
@@ -167,7 +187,7 @@ class Guard:
         return None
 
     def _by_cookie(self, scope: Scope, headers: Pairs) -> Problem | None:
-        cookie = cookie_of(headers, self._names.cookie)
+        cookie = cookie_of(headers, scope[COOKIE])
         key = (only(headers, KEY) or b"").decode("latin-1")
         caller = self._tokens.signed_in(cookie, key) if cookie and key else None
         if caller is None:
@@ -175,8 +195,8 @@ class Guard:
         if scope["method"] not in SAFE and not values(headers, b"origin"):
             return problem(
                 "wrong_origin",
-                "A browser that is signed in has to say which page it asks from.",
-                "Send the Origin header, or a token instead of the cookie.",
+                "A signed-in browser has to send the Origin header.",
+                "Send it, or use a token instead of the cookie.",
             )
         scope["user"] = caller
         scope[STAY] = Stay(
@@ -197,23 +217,23 @@ def elsewhere(names: Names, scope: Scope) -> Problem | None:
     if scope["path"] not in PROBES and not names.host(headers):
         return problem(
             "wrong_host",
-            "This server does not answer under that host name.",
-            "Use the address that it printed, or start it with --allow-host NAME.",
+            "This server does not answer to that host name.",
+            "Use the address that the server printed, or start it with --allow-host NAME.",
         )
     if not names.origin(headers):
         return problem(
             "wrong_origin",
-            "Requests from pages of other origins are not allowed.",
-            "Open the page that this server shows itself.",
+            "Requests from other origins are not allowed.",
+            "Open the page that this server serves.",
         )
     return None
 
 
-async def refuse(scope: Scope, send: Send, refusal: Problem, headers: Pairs = ()) -> None:
+async def refuse(scope: Scope, send: Send, refusal: Problem) -> None:
     """Answer with a problem; a browser that opened a page under a wrong host name gets a page."""
     accepts = (only(scope["headers"], b"accept") or b"").lower()
     if refusal.code != "wrong_host" or scope["method"] != "GET" or b"text/html" not in accepts:
-        await say(send, refusal, headers)
+        await say(send, refusal)
         return
     host = (only(scope["headers"], b"host") or b"").decode("latin-1")
     name = html.escape(host.rpartition(":")[0] if _has_port(host.encode("latin-1")) else host)
@@ -221,15 +241,15 @@ async def refuse(scope: Scope, send: Send, refusal: Problem, headers: Pairs = ()
     kind = (b"content-type", b"text/html; charset=iso-8859-1")
     length = (b"content-length", b"%d" % len(body))
     start = {"type": "http.response.start", "status": refusal.status}
-    await send(start | {"headers": [kind, length, *headers]})
+    await send(start | {"headers": [kind, length]})
     await send({"type": "http.response.body", "body": body})
 
 
 _WRONG_HOST = """<!doctype html>
 <html lang="en"><meta name="viewport" content="width=device-width"><title>bridle: host name</title>
-<h1>bridle does not answer under this host name</h1>
-<p>This keeps pages of other sites from reaching it under a host name that they control.</p>
-<p>Open the address that <code>bridle serve</code> printed. If this name is yours, for example that
+<h1>bridle does not answer to this host name</h1>
+<p>This keeps other sites from reaching it through a host name that they control.</p>
+<p>Open the address that <code>bridle serve</code> printed. If this name is yours, such as the name
 of a proxy, start the server with <code>--allow-host {name}</code>.</p>
 </html>
 """
@@ -261,7 +281,7 @@ def _cookies(value: bytes) -> "SimpleCookie":
 
 
 def who() -> Problem:
-    """Nobody knows who is asking."""
+    """The problem of a caller without a valid token."""
     return problem(
         "no_token",
         "The token is missing or wrong.",
@@ -296,7 +316,7 @@ def check_role(caller: Caller, role: Role, what: str = "This") -> None:
 
 
 async def check_reach(
-    sessions: LocalService, caller: Caller, session_id: str, call_id: str, answer: ApprovalAnswer
+    sessions: "LocalService", caller: Caller, session_id: str, call_id: str, answer: ApprovalAnswer
 ) -> None:
     """Raise `Refused` if an answer reaches further than they may."""
     offer = sessions.choices
@@ -306,16 +326,16 @@ async def check_reach(
 
 
 def check_choice(
-    offer: AllowedChoices, caller: Caller, wanted: NewSession | ResumeOptions | SessionUpdate
+    offer: "AllowedChoices", caller: Caller, wanted: NewSession | ResumeOptions | SessionUpdate
 ) -> None:
-    """Raise what stands in the way of having that. Every door to these goes through here."""
+    """Raise an error if the caller may not have that agent, model or mode."""
     agent = getattr(wanted, "agent", "") or ""
     offer.check_agent(agent)
     offer.check_model(wanted.provider or "", wanted.model or "", agent)
     check_mode(offer, caller, getattr(wanted, "mode", None))
 
 
-def check_mode(offer: AllowedChoices, caller: Caller, mode: Mode | None) -> None:
+def check_mode(offer: "AllowedChoices", caller: Caller, mode: Mode | None) -> None:
     """Raise `Refused` for a wider mode than the server's own, unless an admin wants it."""
     if mode is None or may(caller, "admin") or MODES.index(mode) <= MODES.index(offer.mode):
         return
@@ -327,13 +347,13 @@ def check_mode(offer: AllowedChoices, caller: Caller, mode: Mode | None) -> None
     )
 
 
-def is_weighty(offer: AllowedChoices, answer: ApprovalAnswer) -> bool:
+def is_weighty(offer: "AllowedChoices", answer: ApprovalAnswer) -> bool:
     """Could it be more than a yes to one call, so that the question has to be looked at?"""
     return answer.allowed and (answer.scope == "rule" or offer.mode == "plan")
 
 
 def check_answer(
-    offer: AllowedChoices, caller: Caller, answer: ApprovalAnswer, asked: ApprovalAsked | None
+    offer: "AllowedChoices", caller: Caller, answer: ApprovalAnswer, asked: ApprovalAsked | None
 ) -> None:
     """Raise `Refused` for a yes that reaches further than they may: a rule, a wider mode."""
     if asked is not None and asked.call.name == PLAN and answer.allowed:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from bridle import __version__
 from bridle.protocols.session_values import Choices, Report
+from bridle.server.idempotency import IdempotencyKeys
 from bridle.server.login import Door
 from bridle.server.metrics import Metrics
 from bridle.server.middleware import Limits
@@ -67,6 +68,7 @@ class Room:
         self.errors: Counter[str] = Counter()  # answers that were a no, by their status
         self.metrics = Metrics(sessions, streams, self.errors)
         self.page = Page()
+        self.idempotency = IdempotencyKeys(door.tokens.folder / "idempotency")
         self.version = __version__
 
     def count(self, status: int) -> None:

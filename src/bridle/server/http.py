@@ -6,7 +6,7 @@ import functools
 import ipaddress
 import resource
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -75,8 +75,27 @@ def _answers(path: Path) -> bool:
         return True
 
 
+def uvicorn_config(app: App | Callable[[], App], **more: Any) -> uvicorn.Config:
+    """How uvicorn serves our applications. Signals and logs are the business of whoever runs it."""
+    return uvicorn.Config(
+        app,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEPT,
+        **more,
+    )
+
+
 class Host:
-    """An application on a socket, from `start` to `stop`."""
+    """An application on a socket, from `start` to `stop`.
+
+    `is_guarded` says whether connections that are held open by saying little are cut; if it is left
+    out, they are if other machines can reach the socket.
+    """
 
     def __init__(
         self,
@@ -85,20 +104,11 @@ class Host:
         *,
         lifespan: Literal["on", "off"] = "off",
         limits: Limits | None = None,
+        is_guarded: bool | None = None,
     ) -> None:
         self._socket = listening
-        self._config = uvicorn.Config(
-            app,
-            http=_protocol(limits) if limits else "h11",
-            ws="none",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan=lifespan,
-            backlog=_BACKLOG,
-            timeout_keep_alive=_KEPT,
-        )
+        http = protocol_of(listening, limits, is_guarded) if limits else "h11"
+        self._config = uvicorn_config(app, http=http, lifespan=lifespan)
         self._server = _Quiet(self._config)
         self._serving: asyncio.Task[None] | None = None
 
@@ -129,10 +139,22 @@ class Host:
         await self.ended()
 
 
-def _protocol(limits: Limits) -> Any:
+def protocol_of(listening: socket.socket, limits: Limits, is_guarded: bool | None = None) -> Any:
+    """How uvicorn reads connections: guarded against slow clients if other machines reach us."""
+    if is_guarded is None:
+        is_guarded = not _is_local(listening)
+    if not is_guarded:
+        return "httptools"
     from bridle.server.slow_clients import Connection  # needs httptools, which the extra brings
 
     return functools.partial(Connection, limits)
+
+
+def _is_local(listening: socket.socket) -> bool:
+    """Can only this machine's own programs reach it?"""
+    if listening.family == socket.AF_UNIX:
+        return True
+    return ipaddress.ip_address(listening.getsockname()[0]).is_loopback
 
 
 class _Quiet(uvicorn.Server):
@@ -189,9 +211,11 @@ def affordable(limits: Limits) -> Limits:
 class Serving:
     """The application on a socket, with its sessions and streams."""
 
-    def __init__(self, app: Application, listening: socket.socket) -> None:
+    def __init__(
+        self, app: Application, listening: socket.socket, *, is_guarded: bool | None = None
+    ) -> None:
         self._room = app.room
-        self._host = Host(app, listening, limits=app.room.limits)
+        self._host = Host(app, listening, limits=app.room.limits, is_guarded=is_guarded)
 
     async def start(self) -> None:
         """Take requests; what the last server left behind is taken up meanwhile."""

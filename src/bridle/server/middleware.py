@@ -4,15 +4,17 @@
 counts the bytes as they come, whatever was announced.
 """
 
+import logging
 import math
 import re
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from bridle.server.problems import Problem, Refused, answer, broken, refused
+from bridle.server.problems import REQUEST_ID, Problem, Refused, answer, broken, refused
 
 if TYPE_CHECKING:
     from bridle.server.auth import Caller
@@ -43,6 +45,9 @@ async def say(send: Send, problem: Problem, headers: Pairs = ()) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+VERSION = "/api/v1/"
+_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_log = logging.getLogger("bridle.access")
 _BODIES = ("POST", "PUT", "PATCH", "DELETE")
 _JSON = b"application/json"
 
@@ -118,7 +123,7 @@ class RateLimit:
         if seconds := self._meter.wait(name):
             raise refused(
                 "rate_limited",
-                f"More than {self._limits.rate:g} requests a second came in your name.",
+                f"You sent more than {self._limits.rate:g} requests per second.",
                 f"Try again in {_whole(seconds)}.",
                 ((b"retry-after", b"%d" % math.ceil(seconds)),),
             )
@@ -201,14 +206,14 @@ def _check(kinds: list[bytes], body: bytes, depth: int) -> None:
     if kind != _JSON:
         raise refused(
             "unsupported_media",
-            "The body is not said to be JSON.",
+            "The Content-Type is not JSON.",
             "Send it as `Content-Type: application/json`.",
         )
     if too_deep(body, depth):
         raise refused(
             "invalid_json",
             f"The body is nested more than {depth} levels deep.",
-            "Send something flatter.",
+            "Send something with fewer levels.",
         )
 
 
@@ -262,7 +267,7 @@ _POLICY = "; ".join(
     )
 )
 
-SEALS = (
+SECURITY_HEADERS = (
     (b"content-security-policy", _POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -274,41 +279,80 @@ SEALS = (
 _NO_STORE = (b"cache-control", b"no-store")
 
 
-class Sealed:
-    """Puts the seals on every answer; what says nothing about caching is not to be kept.
+class RequestMiddleware:
+    """Give each request an ID, answer with security headers, log it, and turn a crash into a 500.
 
-    `count` is told the status of each.
+    A client may send its own `X-Request-ID`. `/api/v1/…` is the same address as `/api/…`. The log
+    has paths as they came, or, where `hides_path` says so, as their route spells them: a path may
+    name a person. `count` is told the status of each response.
     """
 
-    def __init__(self, app: App, count: Callable[[int], None] = lambda status: None) -> None:
+    def __init__(
+        self,
+        app: App,
+        count: Callable[[int], None] = lambda status: None,
+        hides_path: Callable[[str], bool] = lambda path: False,
+    ) -> None:
         self._app = app
         self._count = count
+        self._hides_path = hides_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on, and seal what comes back."""
+        """Pass the request on, and see to its response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["path"].startswith(VERSION):
+            scope["path"] = "/api/" + scope["path"].removeprefix(VERSION)
+        request_id = _request_id(scope["headers"])
+        token = REQUEST_ID.set(request_id)
+        began, status = time.perf_counter(), 0
 
-        begun = False
-
-        async def sealing(message: Message) -> None:
-            nonlocal begun
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                begun = True
-                self._count(message["status"])
-                message = {**message, "headers": sealed(message.get("headers", ()))}
+                status = message["status"]
+                self._count(status)
+                headers = with_security_headers(message.get("headers", ()))
+                headers.append((b"x-request-id", request_id.encode()))
+                message = {**message, "headers": headers}
             await send(message)
 
         try:
-            await self._app(scope, receive, sealing)
+            await self._app(scope, receive, send_with_headers)
         except Exception as error:  # whatever breaks, a client gets an answer and no traceback
-            if begun:
+            if status:
                 raise
-            await say(sealing, broken(error))
+            await say(send_with_headers, broken(error))
+        finally:
+            REQUEST_ID.reset(token)
+            if _log.isEnabledFor(logging.INFO):
+                self._write_log(scope, status, request_id, time.perf_counter() - began)
+
+    def _write_log(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
+        path, caller, client = scope["path"], scope.get("user"), scope.get("client")
+        name = "nobody" if caller is None else caller.name
+        if self._hides_path(path):
+            path, name = getattr(scope.get("route"), "path", "(no route)"), "a user"
+        _log.info(
+            "%s %s %s %.1f ms, %s at %s, request %s",
+            scope["method"],
+            path.encode("unicode_escape").decode(),  # a path may have line breaks
+            status or "no response",
+            seconds * 1000,
+            name,
+            client[0] if client else "socket",
+            request_id,
+        )
 
 
-def sealed(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """These headers, with the seals."""
+def _request_id(headers: Pairs) -> str:
+    """The client's own ID of the request, if it sends a usable one, or a new one."""
+    given = (only(headers, b"x-request-id") or b"").decode("latin-1")
+    return given if _ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def with_security_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """These headers, and those that every response has."""
     rests = () if any(name.lower() == b"cache-control" for name, _ in headers) else (_NO_STORE,)
-    return [*headers, *rests, *SEALS]
+    return [*headers, *rests, *SECURITY_HEADERS]

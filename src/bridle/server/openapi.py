@@ -1,11 +1,11 @@
-"""The description of the API: every route, value, event and problem, as OpenAPI 3.2 has it.
+"""OpenAPI 3.1 documents, made from the routes: their signatures, docstrings and declarations.
 
-Made from the routes themselves: their parameters, bodies, answers, and what they declare. Nothing
-is written down twice, and a test compares it with what goes over the wire.
+Nothing is written down twice. Tests compare the document with what goes over the wire, and generate
+a Python and a TypeScript client from it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -14,91 +14,117 @@ from msgspec import Struct
 from starlette.routing import BaseRoute
 
 from bridle import __version__
-from bridle.protocols import session_values as views
-from bridle.protocols.codec import data_types
-from bridle.protocols.session_values import ApprovalRequest, SessionPage
-from bridle.server.problems import CODES, MEDIA, Problem
-from bridle.server.routing import ApiRoute, Declaration
-from bridle.server.server_events import ApprovalSettled, SessionChanged
-from bridle.server.sse import NAMES, OTHER
+from bridle.server.problems import MEDIA, Problem
+from bridle.server.routing import JSON, ApiRoute, Declaration
 
 Schema = dict[str, Any]
 REF = "#/components/schemas/{name}"
-_PLACE = {"type": "string", "pattern": "^[0-9]+$", "description": "The record's number."}
-_STREAMED, _RECORDED, _MESSAGE = data_types()
-_STREAM = "text/event-stream"
-_BINARY = {"type": "string"}
-_TURNED = {"session_id": "id", "call_id": "callId"}  # as clients call what is in a path
-_ALWAYS = (  # what the guard, the limits and the connection say before a route is reached
-    "invalid_request",
-    "wrong_host",
-    "wrong_origin",
-    "rate_limited",
-    "too_large",
-    "too_slow",
-    "internal",
-    "unavailable",
+EVENT_STREAM = "text/event-stream"
+_WIRE_NAMES = {"session_id": "id", "call_id": "callId"}  # what clients call a part of a path
+_ALWAYS = (  # what the middleware may answer with before a route is reached
+    *("invalid_request", "wrong_host", "wrong_origin", "rate_limited", "too_large", "too_slow"),
+    *("internal", "unavailable"),
 )
 _BODY = ("invalid_json", "unsupported_media")
 _SESSION = ("unknown_session", "store_failed")
-_SECURITY: list[Schema] = [{"token": []}, {"cookie": [], "key": []}]
-_SCHEMES: Schema = {
-    "token": {"type": "http", "scheme": "bearer"},
-    "cookie": {
-        "type": "apiKey",
-        "in": "cookie",
-        "name": "bridle_8420",
-        "description": "The number is the server's port. It counts together with the key alone.",
-    },
-    "key": {"type": "apiKey", "in": "header", "name": "X-Bridle-Key"},
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+
+
+_EVENT: Schema = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("event", "data", "id")},
 }
 
 
-class Book(Struct, frozen=True, kw_only=True):
-    """What one API says of itself beside its routes.
+class ApiInfo(Struct, frozen=True, kw_only=True):
+    """What the document of one API says besides its routes.
 
-    `codes` are its problems, `values` what its streams carry, `adjusted` the last word on all
-    shapes, `who` whom a route answers, in words.
+    `codes` are its problems. `types` are values that no route takes or returns, such as those in
+    streams. `adjust` may change the component schemas. `served` says in words whom a route serves.
+    `fields` describes fields by their name on the wire, if the docstring of their value does not,
+    and parameters (`/name` in a path, `?name` in a query or header).
+    `examples` are example values by their type.
     """
 
-    about: str
+    title: str
+    description: str
+    tags: dict[str, str]
     codes: dict[str, tuple[int, str]]
     schemes: Schema
     security: list[Schema]
-    values: Callable[[], list[Any]]
-    adjusted: Callable[[dict[str, Schema]], dict[str, Schema]]
-    who: Callable[[Declaration], str]
-    title: str = "bridle"
+    types: Callable[[], list[Any]]
+    adjust: Callable[[dict[str, Schema]], dict[str, Schema]]
+    served: Callable[[Declaration], str]
+    fields: Mapping[str, str]
+    examples: Mapping[Any, Any]
 
 
-def description(routes: Iterable[BaseRoute], book: "Book | None" = None) -> bytes:
-    """The whole description, as JSON; that of the sessions, unless it is another book."""
-    book = book or SESSIONS
+def openapi_document(routes: Iterable[BaseRoute], info: ApiInfo) -> bytes:
+    """The document as JSON."""
     found = [one for one in routes if isinstance(one, ApiRoute) and not one.declaration.hidden]
     paths: dict[str, Schema] = {}
     for route in found:
-        place = paths.setdefault(_path(route.path), {})
-        place[route.method.lower()] = _operation(route, book)
-    info = {"title": book.title, "version": __version__, "description": book.about}
-    components = {"schemas": _components(found, book), "securitySchemes": book.schemes}
+        paths.setdefault(_path(route.path), {})[route.method.lower()] = _operation(route, info)
     return msgspec.json.encode(
-        {"openapi": "3.2.0", "info": info, "paths": paths, "components": components}
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": info.title,
+                "version": __version__,
+                "description": info.description,
+                "license": {"name": "MIT", "identifier": "MIT"},
+            },
+            "servers": [{"url": "/", "description": "This server"}],
+            "tags": [{"name": name, "description": text} for name, text in info.tags.items()],
+            "paths": paths,
+            "components": {
+                "schemas": _components(found, info),
+                "securitySchemes": info.schemes,
+            },
+        }
     )
 
 
-def _operation(route: ApiRoute, book: Book) -> Schema:
+def reference(kind: Any) -> Schema:
+    """A reference to a component, by its type or its name."""
+    return {"$ref": REF.format(name=kind if isinstance(kind, str) else kind.__name__)}
+
+
+def _event_schema(name: str, data: Schema, place: Schema | None = None) -> Schema:
+    """The schema of a server-sent event. Its `data` is described as it is after JSON parsing."""
+    properties: Schema = {"event": {"type": "string", "const": name}, "data": data}
+    if place is not None:
+        properties["id"] = place
+    return {"type": "object", "properties": properties, "required": ["event", "data"]}
+
+
+def one_of(title: str, data: dict[str, str], place: Schema | None = None) -> dict[str, Schema]:
+    """A component for each event, by the name of the value that it carries, and one for all."""
+    found = {
+        f"{name.title().replace('_', '')}{title}": _event_schema(name, reference(kind), place)
+        for name, kind in data.items()
+    }
+    return found | {title: {"oneOf": [reference(name) for name in found]}}
+
+
+def _operation(route: ApiRoute, info: ApiInfo) -> Schema:
     summary, _, more = (route.handler.__doc__ or "").strip().partition("\n")
     found: Schema = {
         "operationId": _camel(route.handler.__name__),
-        "summary": summary,
-        "description": " ".join([book.who(route.declaration), *more.split()]),
-        "parameters": _parameters(route),
-        "responses": _responses(route, book),
-        "security": book.security if route.declaration.role else [],
+        "tags": [route.declaration.tag],
+        "summary": summary.rstrip("."),
+        "description": " ".join([summary, *more.split(), info.served(route.declaration)]),
+        "parameters": _parameters(route, info),
+        "responses": _responses(route, info),
+        "security": info.security if route.declaration.role else [],
     }
     if route.body is not None:
-        content = {"application/json": {"schema": _ref(route.body)}}
-        found["requestBody"] = {"content": content, "required": route.body_required}
+        content = _with_examples({"schema": reference(route.body)}, route.body, info)
+        found["requestBody"] = {
+            "description": _first_sentence(route.body),
+            "content": {JSON: content},
+            "required": route.body_required,
+        }
     return found
 
 
@@ -108,18 +134,20 @@ def _camel(name: str) -> str:
 
 
 def _path(path: str) -> str:
-    return re.sub(r"\{(\w+)(:\w+)?\}", lambda found: "{" + _turned(found[1]) + "}", path)
+    """The path as clients write it, with the version."""
+    path = re.sub(
+        r"\{(\w+)(:\w+)?\}", lambda one: "{" + _WIRE_NAMES.get(one[1], one[1]) + "}", path
+    )
+    return path.replace("/api/", "/api/v1/", 1)
 
 
-def _turned(name: str) -> str:
-    return _TURNED.get(name, name)
-
-
-def _parameters(route: ApiRoute) -> list[Schema]:
+def _parameters(route: ApiRoute, info: ApiInfo) -> list[Schema]:
     found = []
     for name, kind in route.path_types.items():
         schema = {"type": "integer"} if kind is int else {"type": "string", "minLength": 1}
-        found.append({"name": _turned(name), "in": "path", "required": True, "schema": schema})
+        wire = _WIRE_NAMES.get(name, name)
+        one = {"name": wire, "in": "path", "required": True, "schema": schema}
+        found.append(_described(one, f"/{name}", info))
     for where, kind, names in (
         ("query", route.query, route.query_names),
         ("header", route.headers, route.header_names),
@@ -127,9 +155,15 @@ def _parameters(route: ApiRoute) -> list[Schema]:
         schemas = _schema_of(kind)["properties"]
         required = {field.name for field in msgspec.structs.fields(kind) if field.required}
         for key, name in names.items():
-            said = {"name": key if where == "query" else route.header_titles[name], "in": where}
-            found.append(said | {"required": name in required, "schema": schemas[name]})
+            wire = key if where == "query" else route.header_titles[name]
+            one = {"name": wire, "in": where, "required": name in required}
+            found.append(_described({**one, "schema": schemas[name]}, f"?{key}", info))
     return found
+
+
+def _described(parameter: Schema, name: str, info: ApiInfo) -> Schema:
+    description = info.fields.get(name)
+    return {**parameter, "description": description} if description else parameter
 
 
 def _schema_of(kind: type[Struct]) -> Schema:
@@ -138,23 +172,59 @@ def _schema_of(kind: type[Struct]) -> Schema:
     return schema
 
 
-def _responses(route: ApiRoute, book: Book) -> Schema:
-    good = {"description": "OK", **_content(route)}
-    found: Schema = {str(route.status): good}
-    for status, codes in sorted(_refusals(route, book).items()):
+def _responses(route: ApiRoute, info: ApiInfo) -> Schema:
+    found: Schema = {str(route.status): _success(route, info)}
+    for status, kind in route.declaration.also.items():
+        content = _with_examples({"schema": reference(kind)}, kind, info)
+        found[str(status)] = {"description": _first_sentence(kind), "content": {JSON: content}}
+    for status, codes in sorted(_refusals(route, info).items()):
+        said = "; ".join(f"`{code}`: {info.codes[code][1]}" for code in sorted(codes))
         found[str(status)] = {
-            "description": f"{HTTPStatus(status).phrase}: {', '.join(sorted(codes))}",
-            "content": {MEDIA: {"schema": _problem(codes)}},
+            "description": f"{HTTPStatus(status).phrase}. {said}.",
+            "content": {MEDIA: {"schema": reference(Problem)}},
+            "x-codes": sorted(codes),
         }
     return found
 
 
-def _problem(codes: Sequence[str]) -> Schema:
-    narrowed = {"type": "object", "properties": {"code": {"enum": sorted(codes)}}}
-    return {"allOf": [_ref(Problem), narrowed]}
+def _success(route: ApiRoute, info: ApiInfo) -> Schema:
+    declared = route.declaration
+    if route.status == 204:
+        return {"description": "Done. There is no content."}
+    if declared.shape.endswith("Event"):
+        said = f"A stream of server-sent events. Each one is a {declared.shape}."
+        return {"description": said, "content": {declared.media: _event_stream(declared.shape)}}
+    if declared.shape:
+        schema = {"type": "object"} if declared.shape == "any" else {"type": "string"}
+        media = declared.media.split(", ")
+        return {"description": "OK", "content": {one: {"schema": schema} for one in media}}
+    kind = route.answers
+    content = {declared.media: _with_examples({"schema": reference(kind)}, kind, info)}
+    if declared.streams:
+        content[EVENT_STREAM] = _event_stream(declared.streams)
+    return {"description": _first_sentence(kind), "content": content}
 
 
-def _refusals(route: ApiRoute, book: Book) -> dict[int, list[str]]:
+def _event_stream(name: str) -> Schema:
+    """A body that is a stream of events: each as it is sent, and with its data parsed as JSON."""
+    return {"schema": _EVENT, "x-event-schema": reference(name)}
+
+
+def _with_examples(content: Schema, kind: Any, info: ApiInfo) -> Schema:
+    if kind not in info.examples:
+        return content
+    return {**content, "example": msgspec.to_builtins(info.examples[kind])}
+
+
+def _first_sentence(kind: Any) -> str:
+    return _SENTENCE.split(_doc(kind))[0] or "OK"
+
+
+def _doc(kind: Any) -> str:
+    return " ".join((kind.__doc__ or "").split())
+
+
+def _refusals(route: ApiRoute, info: ApiInfo) -> dict[int, list[str]]:
     declared = route.declaration
     codes = {*_ALWAYS, *declared.refuses}
     if declared.role is not None:
@@ -167,188 +237,51 @@ def _refusals(route: ApiRoute, book: Book) -> dict[int, list[str]]:
         codes |= {*_SESSION}
     found: dict[int, list[str]] = {}
     for code in codes:
-        found.setdefault(book.codes[code][0], []).append(code)
+        found.setdefault(info.codes[code][0], []).append(code)
     return found
 
 
-def _content(route: ApiRoute) -> Schema:
-    """What a good answer carries; nothing for one without a body."""
-    declared = route.declaration
-    if route.status == 204:
-        return {}
-    if declared.shape.endswith("Event"):
-        item = {"itemSchema": {"$ref": REF.format(name=declared.shape)}}
-        return {"content": {declared.media: item}}
-    if declared.shape:
-        schema = {"type": "object"} if declared.shape == "any" else _BINARY
-        return {"content": {one: {"schema": schema} for one in declared.media.split(", ")}}
-    content: Schema = {declared.media: {"schema": _ref(route.answers)}}
-    if declared.streams:
-        content[_STREAM] = {"itemSchema": {"$ref": REF.format(name=declared.streams)}}
-    return {"content": content}
-
-
-def _ref(kind: Any) -> Schema:
-    """A reference to a component, by its type or its name."""
-    return {"$ref": REF.format(name=kind if isinstance(kind, str) else kind.__name__)}
-
-
-def _components(routes: Sequence[ApiRoute], book: Book) -> dict[str, Schema]:
+def _components(routes: Sequence[ApiRoute], info: ApiInfo) -> dict[str, Schema]:
     kinds: dict[Any, None] = {Problem: None}
     for route in routes:
-        for kind in (route.body, route.answers):
+        for kind in (route.body, route.answers, *route.declaration.also.values()):
             if isinstance(kind, type) and issubclass(kind, Struct):
                 kinds[kind] = None
-    every = dict.fromkeys([*kinds, *book.values()])
-    _, found = msgspec.json.schema_components(every, ref_template=REF)
-    return book.adjusted(found)
+    _, found = msgspec.json.schema_components(
+        dict.fromkeys([*kinds, *info.types()]), ref_template=REF
+    )
+    return {
+        name: _with_descriptions(_without_false(schema), info.fields)
+        for name, schema in info.adjust(found).items()
+    }
 
 
-def _sessions_adjusted(found: dict[str, Schema]) -> dict[str, Schema]:
-    whole = {name: _whole(name, schema) for name, schema in found.items()}
-    whole["RecordPage"]["properties"]["records"]["items"] = {"$ref": REF.format(name="Record")}
-    return _with_events(whole)
-
-
-def _whole(name: str, schema: Schema) -> Schema:
-    """What is sent has all of its fields, unless it leaves out what is as ever."""
-    kind = getattr(views, name, None)
-    if kind is None or kind is views.SessionLimits or not issubclass(kind, Struct):
-        return schema  # limits are read, too
-    config = kind.__struct_config__
-    if config.forbid_unknown_fields or config.omit_defaults:
+def _without_false(schema: Any) -> Any:
+    """The same without `"items": false`, which generators do not know; `maxItems` says it, too."""
+    if isinstance(schema, list):
+        return [_without_false(one) for one in schema]
+    if not isinstance(schema, dict):
         return schema
-    return {**schema, "required": list(schema["properties"])}
-
-
-def _event_values() -> list[Any]:
-    """The values that streams carry, beside those of the routes."""
-    return [*_STREAMED, *_RECORDED, _MESSAGE, ApprovalRequest, SessionChanged, ApprovalSettled]
-
-
-def _with_events(components: dict[str, Schema]) -> dict[str, Schema]:
-    """The same, with what a line of the log adds to its values, and the shapes of events."""
-    found = dict(components)
-    for kind in _STREAMED:
-        found[kind.__name__] = _marked(found[kind.__name__])
-    found["MessageLine"] = {**found.pop(_MESSAGE.__name__), "title": "MessageLine"}
-    found["MessageResult"] = {**found.pop("_Result"), "title": "MessageResult"}
-    found["SilentReply"] = _silent()
-    found["UnknownRecord"] = _unknown()
-    names = [kind.__name__ for kind in (*_STREAMED, *_RECORDED)]
-    data = [*names, "MessageLine", "SilentReply", "UnknownRecord"]
-    found["RecordData"] = {"oneOf": [_ref(name) for name in data]}
-    found["Record"] = _record(_ref("RecordData"))
-    found["RecordEvent"] = {"oneOf": _record_events()}
-    found["ServerEvent"] = {"oneOf": _server_events()}
-    return _renamed(found)
-
-
-def _marked(schema: Schema) -> Schema:
-    """An event that was said while something was under way: its line says `event`."""
-    properties = {"type": {"const": "event"}, **schema["properties"]}
-    return {**schema, "properties": properties, "required": ["type", *schema["required"]]}
-
-
-def _silent() -> Schema:
     return {
-        "title": "SilentReply",
-        "description": "One reply of the model is over, and there is no message.",
-        "type": "object",
-        "properties": {
-            "type": {"const": "event"},
-            "eventType": {"const": "ResponseCompleted"},
-            "stopReason": {"type": "string"},
-        },
-        "required": ["type", "eventType", "stopReason"],
+        name: _without_false(one)
+        for name, one in schema.items()
+        if not (name == "items" and one is False)
     }
 
 
-def _unknown() -> Schema:
-    known = [_tag(kind) for kind in _RECORDED] + ["message", "event"]
-    said = [_tag(kind) for kind in _STREAMED] + ["ResponseCompleted"]
-    return {
-        "title": "UnknownRecord",
-        "description": "A record of a kind that this version does not know, as it stands.",
-        "type": "object",
-        "anyOf": [
-            {"properties": {"type": {"not": {"enum": known}}}},
-            {"properties": {"type": {"const": "event"}, "eventType": {"not": {"enum": said}}}},
-        ],
-    }
+def _with_descriptions(schema: Schema, fields: Mapping[str, str]) -> Schema:
+    """Describe properties: by the docstring of their value, or by what their name usually means."""
+    properties = schema.get("properties")
+    if not properties:
+        return schema
+    sentences = _SENTENCE.split(" ".join(schema.get("description", "").split()))
+    described = {}
+    for name, one in properties.items():
+        own = [text for text in sentences if f"`{_snake(name)}`" in text]
+        said = " ".join(own) or fields.get(name, "")
+        described[name] = {**one, "description": said} if said else one
+    return {**schema, "properties": described}
 
 
-def _tag(kind: type[Struct]) -> str:
-    return str(kind.__struct_config__.tag)
-
-
-def _record(data: Schema) -> Schema:
-    return {
-        "title": "Record",
-        "description": "A line of the log, without its hash.",
-        "type": "object",
-        "properties": {
-            "seq": {"type": "integer", "minimum": 0},
-            "timestamp": {"type": "string"},
-            "data": data,
-        },
-        "required": ["seq", "timestamp", "data"],
-        "additionalProperties": False,
-    }
-
-
-def _record_events() -> list[Schema]:
-    """Each name, with what it may carry. What has no name of its own is a trace."""
-    own = {_key(kind): kind.__name__ for kind in (*_STREAMED, *_RECORDED)}
-    carried = {name: own.get(key.decode(), "MessageLine") for key, name in NAMES.items()}
-    carried |= {"completed": "TurnEnded", "error": "TurnEnded"}
-    named = [_event(name, _record(_ref(kind)), _PLACE) for name, kind in carried.items()]
-    trace = _event(OTHER, _ref("Record"), _PLACE)
-    after = {"type": "object", "properties": {"after": {"type": "integer"}}, "required": ["after"]}
-    return [*named, trace, _event("resync", after, _PLACE), _event("stopping", _EMPTY)]
-
-
-def _key(kind: type[Struct]) -> str:
-    return f"event/{_tag(kind)}" if kind in _STREAMED else f"{_tag(kind)}/"
-
-
-_EMPTY: Schema = {"type": "object"}
-
-
-def _server_events() -> list[Schema]:
-    return [
-        _event("sessions", _ref(SessionPage.__name__)),
-        _event("session", _ref(SessionChanged.__name__)),
-        _event("approval_required", _ref(ApprovalRequest.__name__)),
-        _event("approval_answered", _ref(ApprovalSettled.__name__)),
-        _event("resync", _EMPTY),
-        _event("stopping", _EMPTY),
-    ]
-
-
-def _event(name: str, data: Schema, place: Schema | None = None) -> Schema:
-    """A server-sent event: its data is JSON in a string, as the text of a stream has it."""
-    said = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
-    properties: Schema = {"event": {"const": name}, "data": said}
-    if place is not None:
-        properties["id"] = place
-    return {"type": "object", "properties": properties, "required": ["event", "data"]}
-
-
-def _renamed(found: dict[str, Schema]) -> dict[str, Schema]:
-    """References to what lost its underscore."""
-    text = msgspec.json.encode(found).decode()
-    for old, new in ((_MESSAGE.__name__, "MessageLine"), ("_Result", "MessageResult")):
-        text = text.replace(f'"{REF.format(name=old)}"', f'"{REF.format(name=new)}"')
-    return msgspec.json.decode(text, type=dict[str, Schema])
-
-
-SESSIONS = Book(
-    about="Sessions of agents: prompts in, records out, questions between.",
-    codes=CODES,
-    schemes=_SCHEMES,
-    security=_SECURITY,
-    values=_event_values,
-    adjusted=_sessions_adjusted,
-    who=lambda declared: f"Role: {declared.role or 'anybody'}.",
-)
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda one: "_" + one[0].lower(), name)

@@ -1,21 +1,24 @@
-"""Every no of the server as a problem detail (RFC 9457): a stable code, a sentence, a hint.
+"""Errors as problem details (RFC 9457): a stable code, a sentence, a hint.
 
-Knows the tree of errors and the statuses of HTTP; knows no framework. What is not foreseen is
-`internal`, with a number that the log has too, and nothing else of it reaches a client.
+An error that nobody foresaw is `internal`, with a number that the log has, too. Nothing else of it
+reaches a client.
 """
 
 import logging
 import secrets
 from collections.abc import Iterable
+from contextvars import ContextVar
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from bridle import errors
 from bridle.protocols.session_errors import Refusal
 
 MEDIA = "application/problem+json"
+REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")  # of the request being answered
 Headers = tuple[tuple[bytes, bytes], ...]
 
 _log = logging.getLogger("bridle.server")
@@ -25,42 +28,42 @@ CODES: dict[str, tuple[int, str]] = {
     "invalid_request": (400, "Invalid request"),
     "no_token": (401, "Not signed in"),
     "wrong_origin": (403, "This origin is not allowed"),
-    "forbidden_role": (403, "This needs another role"),
-    "forbidden_choice": (403, "The server was not started with that"),
-    "unknown_workspace": (403, "The server does not work in that folder"),
-    "unknown_session": (404, "There is no such session"),
-    "unknown_approval": (404, "There is no such question"),
-    "not_found": (404, "There is nothing here"),
-    "method_not_allowed": (405, "That cannot be done here"),
-    "too_slow": (408, "The request did not come in time"),
+    "forbidden_role": (403, "Your role does not allow this"),
+    "forbidden_choice": (403, "The server does not offer this"),
+    "unknown_workspace": (403, "The server does not work in this folder"),
+    "unknown_session": (404, "Unknown session"),
+    "unknown_approval": (404, "Unknown approval request"),
+    "not_found": (404, "Not found"),
+    "method_not_allowed": (405, "Method not allowed"),
+    "too_slow": (408, "The request took too long"),
     "session_busy": (409, "A turn is running"),
-    "session_locked": (409, "Another process holds the session"),
+    "session_locked": (409, "Another process owns the session"),
     "other_workspace": (409, "The session belongs to another folder"),
-    "other_name": (409, "The code is somebody else's"),
-    "prompt_begun": (409, "The prompt waits no more"),
+    "other_name": (409, "The code belongs to someone else"),
+    "prompt_begun": (409, "The prompt is no longer queued"),
     "undo_clash": (409, "A file changed after the turn"),
-    "approval_answered": (409, "Somebody has answered already"),
-    "approval_changed": (409, "That is not what is asked now"),
-    "idempotency_conflict": (409, "The key was used for something else"),
-    "approval_expired": (410, "The time to answer is over"),
-    "too_large": (413, "That is too much"),
-    "unsupported_media": (415, "The body is to be JSON"),
-    "wrong_host": (421, "The server does not answer under that name"),
+    "approval_answered": (409, "Already answered"),
+    "approval_changed": (409, "The approval request has changed"),
+    "idempotency_conflict": (409, "The Idempotency-Key was used for another request"),
+    "approval_expired": (410, "The approval request has expired"),
+    "too_large": (413, "Too large"),
+    "unsupported_media": (415, "The body must be JSON"),
+    "wrong_host": (421, "Unknown host name"),
     "rate_limited": (429, "Too many requests"),
-    "queue_full": (429, "Too many prompts wait"),
+    "queue_full": (429, "Too many queued prompts"),
     "too_many_streams": (429, "Too many streams"),
     "store_failed": (500, "The log could not be written or read"),
-    "internal": (500, "Something broke"),
-    "server_stopping": (503, "The server is being stopped"),
-    "unavailable": (503, "That cannot be had now"),
+    "internal": (500, "Internal error"),
+    "server_stopping": (503, "The server is stopping"),
+    "unavailable": (503, "Not available at the moment"),
 }
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """What a client is told when the answer is no.
+    """An error, as a client gets it.
 
-    `by` and `allowed` are of the answer that counts, where somebody was faster. `incident` is the
-    number under which the log has what broke.
+    `by` and `allowed` are those of the answer that counts, if someone was faster. `incident` is the
+    number of an internal error in the log. `request` is the ID of the request.
     """
 
     type: str
@@ -72,10 +75,11 @@ class Problem(Struct, frozen=True, kw_only=True):
     by: str | UnsetType = UNSET
     allowed: bool | UnsetType = UNSET
     incident: str | UnsetType = UNSET
+    request: str | UnsetType = UNSET
 
 
 class Refused(Exception):
-    """The answer is this problem."""
+    """An error that is answered with this problem."""
 
     def __init__(self, problem: Problem, headers: Headers = ()) -> None:
         super().__init__(problem.detail)
@@ -98,7 +102,7 @@ def problem(code: str, detail: str, hint: str = "", **more: Any) -> Problem:
 
 
 def refused(code: str, detail: str, hint: str = "", headers: Headers = ()) -> Refused:
-    """That problem, to be raised."""
+    """An error that is answered with a problem of that code."""
     return Refused(problem(code, detail, hint), headers)
 
 
@@ -124,7 +128,7 @@ _SHOWN = ("by", "allowed")  # what of a refusal's `more` a client is told
 
 
 def of(error: BaseException) -> Problem:
-    """What a client is told of an error; one that nobody foresaw is logged under a number."""
+    """The problem that a client gets for an error. Log an error that nobody foresaw."""
     if isinstance(error, Refused):
         return error.problem
     if isinstance(error, Refusal):
@@ -138,13 +142,13 @@ def of(error: BaseException) -> Problem:
 
 
 def broken(error: BaseException) -> Problem:
-    """Nobody foresaw this one: it is logged, and the client gets the number of that."""
+    """The problem for an error that nobody foresaw, which is logged under a number."""
     incident = secrets.token_hex(6)
-    _log.error("incident %s", incident, exc_info=error)
+    _log.error("incident %s in request %s", incident, REQUEST_ID.get() or "-", exc_info=error)
     return problem(
         "internal",
-        f"The server could not do that; its log has the reason under {incident}.",
-        "What was accepted before is kept: look at the session, and try again.",
+        f"Something went wrong on the server. Its log has the reason under {incident}.",
+        "What was accepted before is kept. Look at the session and try again.",
         incident=incident,
     )
 
@@ -159,11 +163,17 @@ def headers_of(error: BaseException, found: Problem) -> dict[str, str]:
 encode = msgspec.json.Encoder().encode
 
 
+def encode_problem(found: Problem) -> bytes:
+    """A problem as JSON, with the ID of the request."""
+    request = REQUEST_ID.get()
+    return encode(replace(found, request=request) if request else found)
+
+
 def answer(
     found: Problem, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> tuple[dict[str, Any], bytes]:
     """The start of a response that says it, and its body."""
-    body = encode(found)
+    body = encode_problem(found)
     head = [
         (b"content-type", MEDIA.encode()),
         (b"content-length", b"%d" % len(body)),

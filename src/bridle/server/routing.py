@@ -1,14 +1,14 @@
 """Routes of an API: a function's signature says what it takes, its declaration whom it serves.
 
-`get`, `post`, `put`, `patch` and `delete` turn a function into a Starlette route. The function's
-parameters are read from the path, the query, the headers (`Annotated[str, Header("X-Name")]`) and
-the body (`body`), and checked by msgspec; `context`, `caller` and `request` are passed as they are.
-The guard, the OpenAPI document and the tests read the same declarations.
+The methods of `Routes` turn a function into a Starlette route. The function's parameters are read
+from the path, the query, the headers (`Annotated[str, Header("X-Name")]`) and the body (`body`),
+and checked by msgspec; `context`, `caller` and `request` are passed as they are. The guard, the
+OpenAPI document and the tests read the same declarations.
 """
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -21,11 +21,12 @@ from starlette.routing import Match, Route
 
 from bridle.protocols.session_values import Role
 from bridle.server.middleware import App, Limits, Receive, Scope, Send, read_json
-from bridle.server.problems import MEDIA, Problem, Refused, encode, problem, refused
+from bridle.server.problems import MEDIA, Problem, Refused, encode, encode_problem, problem, refused
 
 JSON = "application/json"
 LARGEST = 2**53 - 1  # what every client's numbers can hold
 _WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
+Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])
 _GIVEN = ("context", "caller", "request", "body")
 _WHERE = "GET /api/openapi.json describes every address and what it takes."
 
@@ -40,18 +41,26 @@ class Header(Struct, frozen=True):
     name: str
 
 
+IdempotencyKey = Annotated[str, Meta(max_length=200), Header("Idempotency-Key")]
+
+
 class Declaration(Struct, frozen=True, kw_only=True):
     """What a route promises.
 
     `role` is what a caller needs; None serves anyone. `refuses` are problem codes besides those
-    that every such route can answer with. `media` and `shape` describe an answer that is not a
-    value of the API; `streams` is the event of an answer that can also be asked for as a stream.
+    that every such route can answer with. `answers` is the value of a good answer, if the function
+    returns a response; `also` are values of other good answers, by their status. `media` and
+    `shape` describe an answer that is not a value of the API; `streams` is the event of an answer
+    that can also be asked for as a stream. `is_prompt`: the body may be as large as a prompt.
+    `hidden`: not in the OpenAPI document.
     """
 
     role: Role | None
+    tag: str
     status: int = 200
     refuses: tuple[str, ...] = ()
     answers: Any = None
+    also: dict[int, Any] = {}
     media: str = JSON
     shape: str = ""
     streams: str = ""
@@ -116,7 +125,7 @@ class ApiRoute(Route):
         self._decode = msgspec.json.Decoder(self.body).decode if self.body is not None else None
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; whatever goes wrong before the answer begins is a problem."""
+        """Answer a request. An error before the answer begins becomes a problem."""
         api: Api = scope["app"].state.api
         try:
             api.authorize(self, scope)
@@ -128,14 +137,16 @@ class ApiRoute(Route):
                 if read is None:
                     return  # the client has gone
                 content = read
-            arguments = self._arguments(api, scope, content)
+            arguments = self._arguments(api, scope, receive, content)
             response = self._response(await self.handler(**arguments))
         except Exception as error:
             found, headers = api.problem_of(error, scope)
             response = to_response(found, headers)
         await response(scope, receive, send)
 
-    def _arguments(self, api: Api, scope: Scope, content: bytes) -> dict[str, Any]:
+    def _arguments(
+        self, api: Api, scope: Scope, receive: Receive, content: bytes
+    ) -> dict[str, Any]:
         found = {name: scope["path_params"][name] for name in self.path_types}
         for name in self.given:
             if name == "context":
@@ -143,7 +154,7 @@ class ApiRoute(Route):
             elif name == "caller":
                 found[name] = scope.get("user")
             elif name == "request":
-                found[name] = Request(scope)
+                found[name] = Request(scope, receive)
             elif content or self.body_required:
                 found[name] = self._body(content)
         if scope["query_string"] or self._needs_query:
@@ -210,17 +221,42 @@ class _Endpoint:
         await self._route.serve(scope, receive, send)
 
 
-def _declarator(method: str) -> Callable[..., Callable[[Callable[..., Any]], ApiRoute]]:
-    def declare(path: str, **declared: Any) -> Callable[[Callable[..., Any]], ApiRoute]:
-        def to_route(handler: Callable[..., Any]) -> ApiRoute:
-            return ApiRoute(method, path, handler, Declaration(**declared))
+class Routes(list[ApiRoute]):
+    """Routes that belong together, under one tag of the OpenAPI document."""
 
-        return to_route
+    def __init__(self, tag: str) -> None:
+        super().__init__()
+        self._tag = tag
 
-    return declare
+    def get(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
+        """Declare a GET route; `declared` are the fields of `Declaration`."""
+        return self._declare("GET", path, declared)
 
+    def post(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
+        """Declare a POST route."""
+        return self._declare("POST", path, declared)
 
-get, post, put, patch, delete = map(_declarator, ("GET", "POST", "PUT", "PATCH", "DELETE"))
+    def put(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
+        """Declare a PUT route."""
+        return self._declare("PUT", path, declared)
+
+    def patch(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
+        """Declare a PATCH route."""
+        return self._declare("PATCH", path, declared)
+
+    def delete(self, path: str, **declared: Any) -> Callable[[Handler], Handler]:
+        """Declare a DELETE route."""
+        return self._declare("DELETE", path, declared)
+
+    def _declare(
+        self, method: str, path: str, declared: dict[str, Any]
+    ) -> Callable[[Handler], Handler]:
+        def add(handler: Handler) -> Handler:
+            declaration = Declaration(tag=self._tag, **declared)
+            self.append(ApiRoute(method, path, handler, declaration))
+            return handler
+
+        return add
 
 
 def api_application(routes: Iterable[ApiRoute], api: Api) -> Starlette:
@@ -239,7 +275,7 @@ def api_application(routes: Iterable[ApiRoute], api: Api) -> Starlette:
 
 def to_response(found: Problem, headers: dict[str, str]) -> Response:
     """A problem as a response."""
-    return Response(encode(found), found.status, headers, MEDIA)
+    return Response(encode_problem(found), found.status, headers, MEDIA)
 
 
 def free_paths(routes: Iterable[ApiRoute]) -> Callable[[str], bool]:

@@ -7,9 +7,9 @@ known here, nor who listens.
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from bridle.engine.stream import Channel, Watcher
@@ -38,7 +38,9 @@ log = logging.getLogger(__name__)
 class SessionChanged(Struct, frozen=True, rename="camel"):
     """A session was opened, has changed, was closed or deleted; then it is no more than its id."""
 
-    how: str
+    how: Annotated[
+        str, Meta(extra_json_schema={"enum": ["opened", "changed", "closed", "deleted"]})
+    ]
     session: SessionInfo
 
 

@@ -1,7 +1,7 @@
-"""A connection that cannot be held open by saying little: uvicorn's, with clocks and a count.
+"""uvicorn's connections with time limits, for addresses that other machines can reach.
 
-uvicorn waits without end for a request's head and body, and for the rest of a body that it has
-answered already; it has no limit on the size of a head. Here each has one.
+uvicorn waits forever for the head and the body of a request, and for the rest of a body that was
+answered already, and has no limit on the size of a head. Here each has one.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from bridle.server.middleware import Limits, sealed
+from bridle.server.middleware import Limits, with_security_headers
 from bridle.server.problems import Problem, answer, problem
 from bridle.server.sse import ABORT
 
@@ -119,6 +119,6 @@ class Connection(HttpToolsProtocol):
         self._stop()
         start, body = answer(found, ((b"connection", b"close"),))
         lines = [b"HTTP/1.1 %d %b" % (found.status, HTTPStatus(found.status).phrase.encode())]
-        lines += [name + b": " + value for name, value in sealed(start["headers"])]
+        lines += [name + b": " + value for name, value in with_security_headers(start["headers"])]
         self.transport.write(b"\r\n".join([*lines, b"", body]))
         self.transport.close()

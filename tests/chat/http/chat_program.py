@@ -103,6 +103,14 @@ def served(folder, *arguments, command="chat-server"):
 
 
 def workers_of(pid):
-    """The processes that one has started."""
+    """The workers that a process has started; Python's own helper of `multiprocessing` is none."""
     with open(f"/proc/{pid}/task/{pid}/children") as file:  # noqa: PTH123
-        return [int(one) for one in file.read().split()]
+        return [int(one) for one in file.read().split() if "spawn_main" in _line(one)]
+
+
+def _line(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline") as file:  # noqa: PTH123
+            return file.read()
+    except FileNotFoundError:
+        return ""

@@ -120,7 +120,7 @@ async def chat(database, *, limits=LIMITS, around=None, bearing=None, app=None, 
         port = listening.getsockname()[1]
         server = ChatServer(room, Names(port, "127.0.0.1"))
         hosted = around(server) if around else server
-        serving = ChatServing(hosted, listening)
+        serving = ChatServing(hosted, listening, is_guarded=True)
         await serving.start()
         try:
             connector = aiohttp.TCPConnector(limit=0)

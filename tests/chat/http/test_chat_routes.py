@@ -6,6 +6,7 @@ import pytest
 from rig_chat import SECRET, chat, token
 
 from bridle.server.app import ROUTES
+from bridle.server.auth import PROBES
 from bridle.server.chat.app import is_chat
 from bridle.server.chat.jwt import RESERVED, is_user
 
@@ -98,8 +99,9 @@ def test_a_foreign_host_is_421_and_a_foreign_origin_403_everywhere(sqlite_url):
             asks = [(method, ask) for method, _, ask, _ in walked(there)]
             for method, ask in [*asks, ("GET", "/nowhere"), ("OPTIONS", "/api/ana/chat")]:
                 foreign = {"Host": "evil.example"}
-                answer = await there.call(method, ask, {}, headers=foreign)
-                assert (answer.status, answer.code) == (421, "wrong_host"), (method, ask)
+                if ask not in PROBES:  # load balancers ask under any name
+                    answer = await there.call(method, ask, {}, headers=foreign)
+                    assert (answer.status, answer.code) == (421, "wrong_host"), (method, ask)
                 for origin in ("http://evil.example", "null"):
                     answer = await there.call(method, ask, {}, headers={"Origin": origin})
                     assert (answer.status, answer.code) == (403, "wrong_origin"), (method, ask)

@@ -2,59 +2,18 @@
 
 import { noAnswer, Problem, toProblem } from "../../src/api/problem.ts";
 import { type SseEvent, SseParser } from "../../src/api/sse.ts";
+import type { components } from "./schema.ts";
 
-export interface Me {
-  readonly user_id: string;
-  readonly assistant: string;
-  readonly tasks: boolean;
-  readonly longest_message: number;
-}
+type Schemas = components["schemas"];
 
-/** What the assistant calls itself. `languages` are those that it understands; empty: any. */
-export interface About {
-  readonly title: string;
-  readonly opening: string;
-  readonly about: string;
-  readonly suggestions: readonly string[];
-  readonly tasks: boolean;
-  readonly languages: readonly string[];
-}
-
-export interface Conversation {
-  readonly id: string;
-  readonly title: string;
-  readonly updated_at: string;
-}
-
-export interface Said {
-  readonly id: string;
-  readonly role: "user" | "assistant";
-  readonly content: string;
-}
-
-export interface Task {
-  readonly id: number;
-  readonly title: string;
-  readonly notes: string;
-  readonly priority: string;
-  readonly due: string | null;
-  readonly tags: readonly string[];
-  readonly completed: boolean;
-}
-
-export interface Tasks {
-  readonly tasks: readonly Task[];
-  readonly open: number;
-  readonly done: number;
-  readonly next: string;
-}
-
-export interface Wanted {
-  readonly message: string;
-  readonly conversation_id: string | null;
-  readonly timezone: string;
-  readonly language: string;
-}
+export type Me = Schemas["Me"];
+export type About = Schemas["About"];
+export type Conversation = Schemas["ConversationView"];
+export type Said = Schemas["MessageView"];
+export type Task = Schemas["TaskView"];
+export type Tasks = Schemas["Tasks"];
+export type Wanted = Required<Schemas["Message"]>;
+export type MessagePage = Schemas["ConversationPage"];
 
 export interface Who {
   readonly token: string;
@@ -95,12 +54,6 @@ async function refusal(answer: Response): Promise<Problem> {
   return new Problem(found.status, found.code, found.message, found.hint, { ...found.more, wait });
 }
 
-/** Messages, oldest first; `next` leads to those before them. */
-export interface MessagePage {
-  readonly messages: readonly Said[];
-  readonly next: string;
-}
-
 const of = (who: Who, rest: string): string => `/api/${encodeURIComponent(who.user)}/${rest}`;
 const after = (cursor: string): string => (cursor ? `&cursor=${encodeURIComponent(cursor)}` : "");
 
@@ -112,7 +65,7 @@ export const api = {
   about: () => json<About>(ask("", "/api/chat/about")),
   me: (token: string) => json<Me>(ask(token, "/api/chat/me")),
   conversations: (who: Who, cursor = "") =>
-    json<{ conversations: readonly Conversation[]; next: string }>(
+    json<Schemas["Conversations"]>(
       ask(who.token, of(who, `conversations?limit=30${after(cursor)}`)),
     ),
   messages: (who: Who, id: string, cursor = "") =>

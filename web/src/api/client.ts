@@ -1,105 +1,26 @@
 // The routes of the API as functions. Each answers with a value or throws a Problem.
 
-import type {
-  AnswerWords,
-  FileChange,
-  LogRecord,
-  Mode,
-  Pending,
-  Queued,
-  Role,
-  SessionLine,
-  Todo,
-  When,
-} from "../state/model.ts";
+import type { AnswerWords, LogRecord, Pending, When } from "../state/model.ts";
 import { keepKey, signed } from "./key.ts";
 import { noAnswer, toProblem } from "./problem.ts";
+import type { components } from "./schema.ts";
 
-export interface Me {
-  readonly name: string;
-  readonly role: Role;
-  readonly version: string;
-  readonly workspaces: readonly string[];
-}
+type Schemas = components["schemas"];
 
-export interface SessionList {
-  readonly sessions: readonly SessionLine[];
-  readonly next: string;
-}
-
-export interface Grant {
-  readonly id: string;
-  readonly what?: string;
-  readonly since?: string;
-  readonly until?: string;
-  readonly by?: string;
-  readonly rule?: string;
-}
-
-export interface SessionDetail extends SessionLine {
-  readonly todos: readonly Todo[];
-  readonly pending: readonly Pending[];
-  readonly queued: readonly Omit<Queued, "when">[];
-  readonly context: { readonly tokens: number; readonly window: number };
-  readonly limits: Readonly<Record<string, number | null>>;
-  readonly metrics: Readonly<Record<string, number>>;
-  readonly grants: readonly Grant[];
-  readonly children: readonly string[];
-}
-
-export interface RecordPage {
-  readonly records: readonly LogRecord[];
-  readonly next: number;
-  readonly last: number;
-}
-
-/** A file that changed after the turn; `diff` is what an overwrite would lose. */
-export interface Clash {
-  readonly path: string;
-  readonly why: string;
-  readonly diff: string;
-}
-
-/** What becomes of clashes. */
-export type Clashes = "refuse" | "skip" | "overwrite";
-
-export interface UndoPreview {
-  readonly turn: number;
-  readonly files: readonly { readonly path: string; readonly how?: FileChange["how"]; readonly diff?: string }[];
-  readonly uncovered: readonly string[];
-  readonly clashes: readonly Clash[];
-  readonly token: string;
-}
-
-export interface Hit {
-  readonly sessionId: string;
-  readonly seq: number;
-  readonly title: string;
-  readonly text: string;
-}
-
-export interface Choice {
-  readonly name: string;
-  readonly label: string;
-  readonly default: boolean;
-  readonly whyNot: string;
-}
-
-export interface SessionChange {
-  readonly title?: string;
-  readonly tags?: readonly string[];
-  readonly mode?: Mode;
-  readonly provider?: string;
-  readonly model?: string;
-  readonly agent?: string;
-}
-
-export interface NewSession extends Omit<SessionChange, "tags"> {
-  readonly workspacePath?: string;
-}
-
-/** `only`: a code of somebody else is not used. */
-export type SigningIn = { readonly code: string; readonly only?: string } | { readonly token: string };
+export type Me = Schemas["CallerInfo"];
+export type SessionLine = Schemas["SessionInfo"];
+export type SessionList = Schemas["SessionPage"];
+export type SessionDetail = Omit<Schemas["SessionDetail"], "pending"> & { readonly pending: readonly Pending[] };
+export type Grant = Schemas["Grant"];
+export type RecordPage = Omit<Schemas["RecordPage"], "records"> & { readonly records: readonly LogRecord[] };
+export type Clash = Schemas["UndoConflict"];
+export type Clashes = NonNullable<Schemas["UndoRequest"]["clashes"]>;
+export type UndoPreview = Schemas["UndoPreview"];
+export type Hit = Schemas["SearchHit"];
+export type Choice = Schemas["Choice"];
+export type SessionChange = Schemas["SessionUpdate"];
+export type NewSession = Schemas["NewSession"];
+export type SigningIn = Schemas["SigningIn"];
 
 type Query = Readonly<Record<string, string | number | undefined>>;
 
@@ -149,7 +70,7 @@ const of = (id: string, rest = ""): string => `/api/sessions/${encodeURIComponen
 
 export const api = {
   login: (how: SigningIn) =>
-    json<{ key: string }>("/api/login", { method: "POST", body: how }).then((found) => keepKey(found.key)),
+    json<Schemas["SignedIn"]>("/api/login", { method: "POST", body: how }).then((found) => keepKey(found.key)),
   logout: () => ask("/api/logout", { method: "POST" }).then(() => keepKey("")),
   me: () => json<Me>("/api/me", QUICK),
   sessions: (query: Query) => json<SessionList>("/api/sessions", { query, ...QUICK }),
@@ -158,7 +79,7 @@ export const api = {
   change: (id: string, change: SessionChange) => json<SessionDetail>(of(id), { method: "PATCH", body: change }),
   remove: (id: string) => ask(of(id), { method: "DELETE" }),
   chat: (id: string, prompt: string, when: When, key: string) =>
-    json<{ sessionId: string; turn: number }>(of(id, "/chat"), {
+    json<Schemas["PromptAccepted"]>(of(id, "/chat"), {
       method: "POST",
       body: { prompt, when },
       headers: { "Idempotency-Key": key },
@@ -167,7 +88,7 @@ export const api = {
   interrupt: (id: string) => ask(of(id, "/interrupt"), { method: "POST" }),
   withdraw: (id: string, seq: number) => ask(of(id, `/queue/${seq}`), { method: "DELETE" }),
   answer: (id: string, callId: string, shown: string, answer: AnswerWords) =>
-    json<{ allowed: boolean; by: string }>(of(id, `/approvals/${encodeURIComponent(callId)}`), {
+    json<Schemas["ApprovalOutcome"]>(of(id, `/approvals/${encodeURIComponent(callId)}`), {
       method: "POST",
       body: { shown, ...answer },
       ...QUICK,
@@ -180,21 +101,21 @@ export const api = {
   undoPreview: (id: string, turn: number) =>
     json<UndoPreview>(of(id, "/undo"), { query: { turn: turn || undefined } }),
   undo: (id: string, turn: number, token: string, clashes: Clashes) =>
-    json<{ files: readonly string[]; skipped: readonly string[] }>(of(id, "/undo"), { method: "POST", body: { turn, token, clashes } }),
-  grants: (id: string) => json<unknown>(of(id, "/grants")),
+    json<Schemas["UndoResult"]>(of(id, "/undo"), { method: "POST", body: { turn, token, clashes } }),
+  grants: (id: string) => json<Schemas["Grants"]>(of(id, "/grants")),
   revoke: (id: string, grant: string) => ask(of(id, `/grants/${encodeURIComponent(grant)}`), { method: "DELETE" }),
   files: (id: string, query: string, signal: AbortSignal) =>
-    json<{ paths: readonly string[] }>(of(id, "/files"), { query: { query, limit: 20 }, signal }),
+    json<Schemas["FilePaths"]>(of(id, "/files"), { query: { query, limit: 20 }, signal }),
   workspaceFiles: (workspace: string, query: string, signal: AbortSignal) =>
-    json<{ paths: readonly string[] }>("/api/workspaces/files", { query: { workspace, query, limit: 20 }, signal }),
+    json<Schemas["FilePaths"]>("/api/workspaces/files", { query: { workspace, query, limit: 20 }, signal }),
   previewRule: (id: string, rule: string) =>
-    json<{ calls: readonly string[] }>(of(id, "/preview-rule"), { method: "POST", body: { rule } }),
+    json<Schemas["RulePreview"]>(of(id, "/preview-rule"), { method: "POST", body: { rule } }),
   approvals: () => json<{ approvals: readonly Pending[] }>("/api/approvals", QUICK),
   search: (q: string, signal: AbortSignal) =>
-    json<{ hits: readonly Hit[] }>("/api/search", { query: { q, limit: 50 }, signal }),
-  models: () => json<{ choices: readonly Choice[] }>("/api/models"),
-  agents: () => json<{ choices: readonly Choice[] }>("/api/agents"),
-  workspaces: () => json<{ choices: readonly Choice[] }>("/api/workspaces"),
+    json<Schemas["SearchHits"]>("/api/search", { query: { q, limit: 50 }, signal }),
+  models: () => json<Schemas["Choices"]>("/api/models"),
+  agents: () => json<Schemas["Choices"]>("/api/agents"),
+  workspaces: () => json<Schemas["Choices"]>("/api/workspaces"),
   exported: async (id: string, format: "jsonl" | "markdown") =>
     (await ask(of(id, "/export"), { query: { format }, headers: { Accept: "*/*" } })).blob(),
   streamUrl: (id: string, after: number) => address(of(id, "/stream"), { after }),

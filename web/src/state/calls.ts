@@ -1,7 +1,7 @@
 // Folds of calls: their arguments, the question about them, what they say, and their one result.
 
 import type { Draft } from "./draft.ts";
-import type { Approval, Asked, Call, CallStatus, Child, FileChange, LogRecord, Scope } from "./model.ts";
+import type { Approval, AskedRecord, Call, CallStatus, Child, FileChange, LogRecord, Scope } from "./model.ts";
 import { type Fields, beginning, count, fields, list, strings, words } from "./reading.ts";
 import { media } from "./replies.ts";
 
@@ -83,7 +83,7 @@ export function ready(draft: Draft, record: LogRecord): void {
 }
 
 export function asked(draft: Draft, record: LogRecord, pending: ReadonlyMap<string, string>): void {
-  const data = record.data as unknown as Asked;
+  const data = record.data as unknown as AskedRecord;
   const raw = fields(data.call);
   const place = newCall(draft, record, raw);
   const approval = toApproval(draft.sessionId, record.seq, data, pending.get(words(data.shown)) ?? "");
@@ -92,7 +92,7 @@ export function asked(draft: Draft, record: LogRecord, pending: ReadonlyMap<stri
   draft.mark({ seq: record.seq, at: record.timestamp, kind: "approval", label: `asked about ${words(raw["name"])}` });
 }
 
-export function toApproval(sessionId: string, seq: number, data: Asked, diff: string, title = ""): Approval {
+export function toApproval(sessionId: string, seq: number, data: AskedRecord, diff: string, title = ""): Approval {
   const raw = fields(data.call);
   const call = { id: words(raw["id"]), name: words(raw["name"]), arguments: fields(raw["arguments"]), broken: words(raw["broken"]) };
   return {

@@ -3,6 +3,7 @@
 import { batch, effect, signal } from "@preact/signals";
 import { type SigningIn, api } from "../api/client.ts";
 import { Problem, explain } from "../api/problem.ts";
+import type { components } from "../api/schema.ts";
 import type { SseEvent } from "../api/sse.ts";
 import { Stream } from "../api/stream.ts";
 import { oneLine } from "../text/neutral.ts";
@@ -91,35 +92,37 @@ export function leave(why: "expired" | "left", detail = ""): void {
   });
 }
 
+type ServerEvent = components["schemas"]["ServerEvent"];
+type SessionChanged = components["schemas"]["SessionChanged"];
+
 function hear(event: SseEvent): void {
   if (!event.data) return;
-  const said = JSON.parse(event.data) as unknown;
-  if (event.name === "stopping") lineStops();
-  else if (event.name === "sessions") snapshot(said);
-  else if (event.name === "session") changedLine(said);
-  else if (event.name.startsWith("approval_")) void loadPendings();
+  const told = { event: event.name, data: JSON.parse(event.data) as unknown } as ServerEvent;
+  switch (told.event) {
+    case "stopping":
+      return lineStops();
+    case "sessions":
+      return putList(told.data.sessions);
+    case "session":
+      return putChange(told.data);
+    case "approval_required":
+    case "approval_answered":
+      return void loadPendings();
+  }
 }
 
-type Said = { sessions?: readonly SessionLine[]; session?: SessionLine; what?: string; how?: string; change?: string; deleted?: boolean };
-
-function snapshot(said: unknown): void {
-  const found = Array.isArray(said) ? (said as SessionLine[]) : ((said as Said).sessions ?? []);
+function putList(sessions: readonly SessionLine[]): void {
   batch(() => {
-    putLines(found);
+    putLines(sessions);
     listed.value = true;
   });
 }
 
-function changedLine(said: unknown): void {
-  const told = said as Said & SessionLine;
-  const one = told.session ?? (told as SessionLine);
-  const how = told.what ?? told.how ?? told.change ?? "";
-  if (how === "deleted" || told.deleted === true) forget(one.id);
-  else {
-    const waited = pendings.value.filter((pending) => pending.sessionId === one.id).length;
-    putLines([one]);
-    if (waited !== one.waiting) void loadPendings();
-  }
+function putChange({ how, session }: SessionChanged): void {
+  if (how === "deleted") return forget(session.id);
+  const waited = pendings.value.filter((pending) => pending.sessionId === session.id).length;
+  putLines([session]);
+  if (waited !== session.waiting) void loadPendings();
 }
 
 export function forget(id: string): void {

@@ -5,97 +5,27 @@
 // end, also when older records are loaded in front of it. Knows nothing of the DOM or of HTTP.
 
 import type { ComponentChildren, JSX } from "preact";
+import type { components } from "../api/schema.ts";
 
-// ---- the wire, as protocols/session_values.py and the log have it
+// ---- the wire: generated from the OpenAPI document (scripts/api-types)
 
-export type Mode = "plan" | "ask" | "edits" | "auto";
-export type State = "idle" | "running" | "waiting" | "done" | "failed";
-export type Role = "watch" | "answer" | "drive" | "admin";
-export type Scope = "once" | "session" | "rule";
-export type When = "idle" | "queue" | "next_step";
+type Schemas = components["schemas"];
 
-/** A record as the log has it, without its hash. `data` is what events/*.py says. */
-export interface LogRecord {
-  readonly seq: number;
-  readonly timestamp: string;
+export type Mode = NonNullable<Schemas["NewSession"]["mode"]>;
+export type State = Schemas["SessionInfo"]["state"];
+export type Role = Schemas["CallerInfo"]["role"];
+export type Scope = NonNullable<Schemas["ApprovalAnswer"]["scope"]>;
+export type When = NonNullable<Schemas["PromptRequest"]["when"]>;
+export type SessionLine = Schemas["SessionInfo"];
+export type AskedRecord = Omit<Schemas["ApprovalAsked"], "type">;
+export type Pending = Omit<Schemas["ApprovalRequest"], "asked"> & { readonly asked: AskedRecord };
+export type Todo = Required<Schemas["Todo"]>;
+export type Queued = Schemas["QueuedPrompt"] & { readonly when: When };
+
+/** A record of the log. Its data may be of a type that this page does not know. */
+export type LogRecord = Omit<Schemas["Record"], "data"> & {
   readonly data: { readonly type: string; readonly [key: string]: unknown };
-}
-
-/** A session in one line (protocols/session_values.py SessionView). */
-export interface SessionLine {
-  readonly id: string;
-  readonly title: string;
-  readonly workspace: string;
-  readonly model: string;
-  readonly agent: string;
-  readonly mode: string;
-  readonly state: State;
-  readonly reason: string;
-  readonly waiting: number;
-  readonly turn: number;
-  readonly seq: number;
-  readonly cost: number;
-  readonly unpriced: number;
-  readonly tokens: number;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly tags: readonly string[];
-  readonly parent: string;
-  readonly holder: string;
-}
-
-/** The question as the log has it (events/asking.py ApprovalAsked); defaults may be missing. */
-export interface Asked {
-  readonly call: RawCall;
-  readonly shown: string;
-  readonly reason?: string;
-  readonly rule?: string;
-  readonly cwd?: string;
-  readonly expires?: string;
-  readonly commands?: readonly string[];
-  readonly paths?: readonly string[];
-  readonly covers?: string;
-  readonly proposal?: string;
-  readonly times?: number;
-  readonly group?: string;
-  readonly lasting?: boolean;
-  readonly sandbox?: string;
-  readonly network?: boolean;
-}
-
-export interface RawCall {
-  readonly id: string;
-  readonly name: string;
-  readonly arguments: Readonly<Record<string, unknown>>;
-  readonly broken?: string;
-}
-
-/** An open question (protocols/session_values.py PendingView). */
-export interface Pending {
-  readonly sessionId: string;
-  readonly sessionTitle: string;
-  readonly parent: string;
-  readonly callId: string;
-  readonly shown: string;
-  readonly seq: number;
-  readonly asked: Asked;
-  readonly diff: string;
-  readonly expires: string;
-  readonly posted: boolean;
-}
-
-export interface Todo {
-  readonly content: string;
-  readonly status: "pending" | "in_progress" | "completed";
-}
-
-export interface Queued {
-  readonly seq: number;
-  readonly prompt: string;
-  readonly by: string;
-  readonly turn: number;
-  readonly when: When;
-}
+};
 
 export interface Media {
   readonly type: "image" | "file";
@@ -108,6 +38,14 @@ export interface Media {
 // ---- the view
 
 export interface Attachment extends Media {}
+
+/** A call with its arguments, which the log leaves out if there are none. */
+export type RawCall = Omit<Schemas["ToolCall"], "type" | "arguments"> & {
+  readonly arguments: Readonly<Record<string, unknown>>;
+};
+
+/** What an approval request is about. */
+export type Asked = Omit<AskedRecord, "call"> & { readonly call: RawCall };
 
 interface Common {
   readonly key: string;

@@ -13,7 +13,7 @@ from bridle.server.agui.threads import Threads
 from bridle.server.auth import Caller, check_choice, check_reach, stay_of
 from bridle.server.context import Room
 from bridle.server.problems import refused
-from bridle.server.routing import ApiRoute, post
+from bridle.server.routing import ApiRoute, Routes
 from bridle.server.sse import EVENTS, Flow
 
 _MOST = 500  # runs at a time: each has a turn
@@ -47,9 +47,10 @@ class RunInput(Struct, frozen=True, rename="camel"):
 def routes() -> tuple[ApiRoute, ...]:
     """The address, with threads of its own."""
     threads = Threads()
+    found = Routes("AG-UI")
     running: set[object] = set()
 
-    @post(
+    @found.post(
         "/api/agui",
         role="drive",
         is_prompt=True,
@@ -58,7 +59,10 @@ def routes() -> tuple[ApiRoute, ...]:
         shape="text",
     )
     async def run_agent(context: Room, caller: Caller, request: Request, body: RunInput) -> Flow:
-        """Run a turn, or answer what one waits for, as events of AG-UI."""
+        """Run a turn, or answer what one waits for.
+
+        The answer is a stream of AG-UI events.
+        """
         run_input, runs = await asyncio.to_thread(_loaded)
         given = run_input.given_of(_plain(body))
         if len(running) >= _MOST:
@@ -71,7 +75,7 @@ def routes() -> tuple[ApiRoute, ...]:
         pieces = _counted(run.pieces(), running)
         return await Flow.begun(pieces, EVENTS, context.limits.stalled_seconds, stay_of(request))
 
-    return (run_agent,)
+    return tuple(found)
 
 
 async def _counted(pieces: Any, running: set[object]) -> Any:

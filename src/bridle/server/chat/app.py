@@ -14,44 +14,49 @@ from msgspec import Struct
 
 from bridle.chat.app import ChatApp, load_app
 from bridle.chat.values import ServiceLimits
-from bridle.server.app import Application
-from bridle.server.auth import STAY, Caller, Names, Stay, bearer, elsewhere, refuse
+from bridle.server.auth import STAY, Caller, HostCheck, Names, Stay, bearer
 from bridle.server.chat.context import ChatRoom
 from bridle.server.chat.jwt import AUDIENCE, RESERVED, Bearing, Keys, KeySet, Secret, Unknown
 from bridle.server.chat.problems import problem, problem_of, refused
-from bridle.server.chat.routes import ALONE, ROUTES
+from bridle.server.chat.routes import routes, stand_alone_routes
 from bridle.server.http import Host
-from bridle.server.middleware import App, Pairs, RateLimit, Receive, Scope, Sealed, Send, values
+from bridle.server.middleware import (
+    App,
+    Pairs,
+    RateLimit,
+    Receive,
+    RequestMiddleware,
+    Scope,
+    Send,
+    say,
+    values,
+)
 from bridle.server.problems import Problem
 from bridle.server.routing import Api, ApiRoute, api_application, free_paths
 
 
 class ChatServer:
-    """The whole chat as an ASGI application; `routes` are what is behind the guard."""
+    """The whole chat as an ASGI application.
+
+    It stands alone, or `app`, which is what is behind the checks that all applications share, is
+    mounted beside the sessions. `routes` are what is behind the guard.
+    """
 
     def __init__(self, room: ChatRoom, names: Names, *, alone: bool = True) -> None:
         self.room = room
-        self.routes = (*ROUTES, *(ALONE if alone else ()))
+        self.routes = (*routes, *(stand_alone_routes if alone else ()))
         routed = api_application(self.routes, Api(room, room.limits, _authorize, problem_of))
         limited = RateLimit(routed, room.limits)
-        self._app: App = Sealed(ChatGuard(limited, names, room.bearing, free_paths(self.routes)))
+        self.app: App = ChatGuard(limited, room.bearing, free_paths(self.routes))
+        self._whole = RequestMiddleware(HostCheck(self.app, names), hides_path=lambda path: True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        await self._app(scope, receive, send)
+        await self._whole(scope, receive, send)
 
-
-class Beside:
-    """The sessions and the chat under one address, each behind its own guard."""
-
-    def __init__(self, sessions: Application, chat: ChatServer) -> None:
-        self.room = sessions.room
-        self._sessions, self._chat = sessions, chat
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
-        ours = scope["type"] == "http" and is_chat(scope["path"])
-        await (self._chat if ours else self._sessions)(scope, receive, send)
+    def has(self, path: str) -> bool:
+        """Is that an address of the chat?"""
+        return is_chat(path)
 
 
 def is_chat(path: str) -> bool:
@@ -83,24 +88,16 @@ _AGAIN = "Sign in again, or send `Authorization: Bearer TOKEN` with a token of y
 
 
 class ChatGuard:
-    """Refuses a wrong Host (421), a wrong Origin (403), and who is not known (401)."""
+    """Middleware: refuse a caller whose token names no user (401)."""
 
-    def __init__(
-        self, app: App, names: Names, bearing: Bearing, free: Callable[[str], bool]
-    ) -> None:
-        self._app, self._names, self._bearing, self._free = app, names, bearing, free
+    def __init__(self, app: App, bearing: Bearing, free: Callable[[str], bool]) -> None:
+        self._app, self._bearing, self._free = app, bearing, free
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let it pass, or say why not."""
-        if scope["type"] == "websocket":  # nothing here speaks it
-            await receive()
-            await send({"type": "websocket.close", "code": 1008})
+        if scope["type"] == "http" and (refusal := self._unknown(scope)) is not None:
+            await say(send, refusal, _CHALLENGE if refusal.status == 401 else ())
             return
-        if scope["type"] == "http":
-            refusal = elsewhere(self._names, scope) or self._unknown(scope)
-            if refusal is not None:
-                await refuse(scope, send, refusal, _CHALLENGE if refusal.status == 401 else ())
-                return
         await self._app(scope, receive, send)
 
     def _unknown(self, scope: Scope) -> Problem | None:
@@ -182,9 +179,12 @@ _SHARE = 0.7  # of the time to stop, for requests that are being answered
 class ChatServing:
     """The chat on a socket, from `start` to `stop`."""
 
-    def __init__(self, server: ChatServer, listening: socket.socket) -> None:
+    def __init__(
+        self, server: ChatServer, listening: socket.socket, *, is_guarded: bool | None = None
+    ) -> None:
         self._room = server.room
-        self._host = Host(server, listening, limits=server.room.limits)
+        limits = server.room.limits
+        self._host = Host(server, listening, limits=limits, is_guarded=is_guarded)
 
     async def start(self) -> None:
         """Load everything that the first message would wait for, then take requests."""

@@ -170,7 +170,7 @@ RESERVED = frozenset(
         *("agents", "agui", "approvals", "assets", "chat", "doctor", "events", "favicon.svg"),
         *("health", "login", "logout", "mcp", "me", "metrics", "models", "openapi.json", "page"),
         *("ready", "search", "sessions", "static", "status", "tasks", "token", "tokens", "users"),
-        *("workspaces", "conversations", ".", "..", "admin", "api", "system"),
+        *("v1", "workspaces", "conversations", ".", "..", "admin", "api", "system"),
     )
 )
 LONGEST = 200  # characters, as the database keeps them

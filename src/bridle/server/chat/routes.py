@@ -32,11 +32,14 @@ from bridle.server.chat.schemas import (
 )
 from bridle.server.chat.streaming import events, reply_events, wants_stream
 from bridle.server.chat.task_events import Status, tasks
-from bridle.server.openapi import REF, Book, Schema, description
+from bridle.server.openapi import ApiInfo, Schema, one_of, openapi_document
 from bridle.server.problems import Problem
 from bridle.server.routes.info import page_response
-from bridle.server.routing import JSON, Header, Reply, delete, get, post
+from bridle.server.routing import JSON, Header, Reply, Routes
 from bridle.server.sse import Flow
+
+routes = Routes("Chat")
+stand_alone_routes = Routes("Chat")
 
 Cursor = Annotated[str, Meta(max_length=500)]
 Count = Annotated[int, Meta(ge=1, le=100)]
@@ -46,7 +49,7 @@ _FOUND = (*_OWN, "unknown_conversation")
 STREAM = "text/event-stream"
 
 
-@post(
+@routes.post(
     "/api/{user_id}/chat",
     role="watch",
     is_prompt=True,
@@ -57,11 +60,11 @@ STREAM = "text/event-stream"
 async def send_message(
     context: ChatRoom, request: Request, user_id: str, body: Message, idempotency_key: Key = ""
 ) -> Reply | Flow:
-    """Say something; the answer is the reply.
+    """Send a message and get the reply.
 
-    With `Accept: text/event-stream` it comes as a stream: `accepted`, `text` as the model writes
-    it, and `done` with the whole reply. The same Idempotency-Key with the same message is answered
-    with the same reply, and nothing is done twice.
+    With `Accept: text/event-stream` the reply comes as a stream: `accepted`, `text` as the model
+    writes it, and `done` with the whole reply. The same Idempotency-Key with the same message again
+    gets the same reply, and nothing is done twice.
     """
     if context.stopping:
         raise refused("server_stopping", "The chat is being shut down.", "Try again in a moment.")
@@ -80,16 +83,16 @@ async def send_message(
     return Reply(ChatAnswer(reply.response, reply.conversation_id), headers=headers)
 
 
-@get("/api/{user_id}/conversations", role="watch", refuses=(*_OWN, "message_refused"))
+@routes.get("/api/{user_id}/conversations", role="watch", refuses=(*_OWN, "message_refused"))
 async def list_conversations(
     context: ChatRoom, user_id: str, cursor: Cursor = "", limit: Count = 20
 ) -> Conversations:
-    """Your conversations, the newest first."""
+    """List your conversations, the newest first."""
     found = await context.app.service.conversations(user_id, cursor, limit)
     return Conversations(tuple(map(_conversation, found.items)), found.next)
 
 
-@get(
+@routes.get(
     "/api/{user_id}/conversations/{conversation_id}",
     role="watch",
     refuses=(*_FOUND, "message_refused"),
@@ -101,19 +104,27 @@ async def get_conversation(
     cursor: Cursor = "",
     limit: Count = 50,
 ) -> ConversationPage:
-    """The last messages of a conversation; further pages go back in time."""
+    """Get the last messages of a conversation.
+
+    Further pages go back in time.
+    """
     about = await context.app.service.about(user_id, conversation_id)
     found = await context.app.service.conversation(user_id, conversation_id, cursor, limit)
     return ConversationPage(_conversation(about), tuple(map(_message, found.items)), found.next)
 
 
-@delete("/api/{user_id}/conversations/{conversation_id}", role="watch", status=204, refuses=_FOUND)
+@routes.delete(
+    "/api/{user_id}/conversations/{conversation_id}", role="watch", status=204, refuses=_FOUND
+)
 async def delete_conversation(context: ChatRoom, user_id: str, conversation_id: str) -> None:
-    """Delete a conversation and its messages. What was done in it stays done."""
+    """Delete a conversation and its messages.
+
+    What was done in it stays done.
+    """
     await context.app.service.delete(user_id, conversation_id)
 
 
-@get("/api/{user_id}/tasks", role="watch", refuses=(*_OWN, "not_found"))
+@routes.get("/api/{user_id}/tasks", role="watch", refuses=(*_OWN, "not_found"))
 async def list_tasks(
     context: ChatRoom,
     user_id: str,
@@ -121,14 +132,14 @@ async def list_tasks(
     cursor: Cursor = "",
     limit: Count = 100,
 ) -> Tasks:
-    """Your tasks, the oldest first."""
+    """List your tasks, the oldest first."""
     _check_tasks(context)
     return await context.app.database.run(
         user_id, lambda session: tasks(session, status, cursor, limit), reads=True
     )
 
 
-@get(
+@routes.get(
     "/api/{user_id}/tasks/events",
     role="watch",
     media=STREAM,
@@ -136,7 +147,10 @@ async def list_tasks(
     refuses=(*_OWN, "not_found", "too_many_streams"),
 )
 async def stream_tasks(context: ChatRoom, request: Request, user_id: str) -> Flow:
-    """Your tasks as server-sent events: the list, and again whenever it has changed."""
+    """Watch your tasks.
+
+    The list comes as a server-sent event, and again whenever it has changed.
+    """
     _check_tasks(context)
     return await events(context.watching.stream(user_id), context, request)
 
@@ -186,15 +200,15 @@ _PREFIX = "/chat"
 _LOGO = "/favicon.svg"
 
 
-@get("/api/chat/health", role=None)
+@routes.get("/api/chat/health", role=None)
 async def get_health() -> Condition:
-    """The server is there."""
+    """Check whether the server is running."""
     return Condition("ok")
 
 
-@get("/api/chat/ready", role=None, refuses=("server_stopping",))
+@routes.get("/api/chat/ready", role=None, refuses=("server_stopping",))
 async def get_readiness(context: ChatRoom) -> Condition:
-    """The server takes messages: its database answers."""
+    """Check whether the server accepts messages."""
     if context.stopping:
         raise refused("server_stopping", "The chat is being shut down.", "Try again in a moment.")
     await context.app.database.run("ready", _look, reads=True)
@@ -205,17 +219,17 @@ def _look(session: OwnedSession) -> None:
     session.exec(select(col(Conversation.id)).limit(1)).first()
 
 
-@get("/api/chat/me", role="watch")
+@routes.get("/api/chat/me", role="watch")
 async def get_current_user(context: ChatRoom, caller: Caller) -> Me:
-    """Whom your token names."""
+    """Get the user that the token names."""
     profile = context.app.runner.profile
     longest = context.app.service.limits.message
     return Me(caller.name, profile.name, context.has_tasks, longest)
 
 
-@get("/api/chat/about", role=None)
+@routes.get("/api/chat/about", role=None)
 async def get_assistant(context: ChatRoom) -> About:
-    """What the assistant calls itself, and how a conversation can begin."""
+    """Get the name of the assistant, and how a conversation can begin."""
     profile = context.app.runner.profile
     return About(
         context.title,
@@ -228,17 +242,20 @@ async def get_assistant(context: ChatRoom) -> About:
 
 
 @lru_cache(4)
-def _described(app: Starlette) -> bytes:
-    """The description of an application's routes, made once."""
-    return description(app.routes, CHAT)
+def _document(app: Starlette) -> bytes:
+    """The OpenAPI document of an application, made once."""
+    return openapi_document(app.routes, CHAT_API)
 
 
-@get("/api/chat/openapi.json", role="watch", shape="any")
+@routes.get("/api/chat/openapi.json", role="watch", shape="any")
 async def get_openapi(request: Request) -> Response:
-    """This description."""
-    return Response(_described(request.app), media_type=JSON)
+    """Get this document."""
+    return Response(_document(request.app), media_type=JSON)
 
 
+@routes.get("/chat", role=None, media="text/html", shape="page", hidden=True)
+@routes.get("/chat/favicon.svg", role=None, media="text/html", shape="page", hidden=True)
+@routes.get("/chat/assets/{name:path}", role=None, media="text/html", shape="page", hidden=True)
 async def get_page(context: ChatRoom, request: Request) -> Response:
     """The page, and its files."""
     path = request.scope["path"].removeprefix(_PREFIX) or "/"
@@ -248,31 +265,10 @@ async def get_page(context: ChatRoom, request: Request) -> Response:
     return page_response(leaf, request)
 
 
-@get("/", role=None, hidden=True)
+@stand_alone_routes.get("/", role=None, hidden=True)
 async def redirect_to_page() -> Response:
-    """Where the chat stands alone, its page is the first thing there."""
+    """The page is the first thing where the chat stands alone."""
     return Response(status_code=307, headers={"location": _PREFIX}, media_type="text/html")
-
-
-PAGE = tuple(
-    get(path, role=None, media="text/html", shape="page", hidden=True)(get_page)
-    for path in ("/chat", "/chat/favicon.svg", "/chat/assets/{name:path}")
-)
-ROUTES = (
-    send_message,
-    list_conversations,
-    get_conversation,
-    delete_conversation,
-    list_tasks,
-    stream_tasks,
-    get_health,
-    get_readiness,
-    get_current_user,
-    get_assistant,
-    get_openapi,
-    *PAGE,
-)
-ALONE = (redirect_to_page,)
 
 
 _SENT = (
@@ -284,43 +280,82 @@ _SCHEMES: Schema = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A JSON Web Token: `sub` is the user, `exp` until when it is good.",
+        "description": "A JSON Web Token. `sub` is the user, and `exp` says how long it is valid.",
     }
+}
+_INFO = """
+A chat for many users, each with their own data.
+
+Each request needs a JSON Web Token (`Authorization: Bearer …`) that names the user in the path.
+Errors are problem details (RFC 9457) with a stable `code`, a `detail` and a `hint`. Each response
+has the ID of its request in `X-Request-ID`; a client may send its own. Sending a message takes an
+`Idempotency-Key`. All paths are also served without `/v1`.
+""".strip()
+_FIELDS = {
+    "/user_id": "The user that the token names.",
+    "/conversation_id": "The ID of the conversation.",
+    "user_id": "The user that the token names.",
+    "conversation_id": "The ID of the conversation. Without one, a new conversation begins.",
+    "?limit": "The largest number of results.",
+    "?cursor": "Where the page starts: `next` of the page before.",
+    "?status": "Only tasks that are open, or only those that are done.",
+    "?idempotency-key": "Any text that is new for each message, such as a UUID. If the same key "
+    "comes again with the same message, the same reply is returned and nothing is done twice.",
+    "id": "The ID.",
+    "title": "A short title.",
+    "message": "What the user says.",
+    "response": "The reply.",
+    "role": "Who said it.",
+    "content": "The text of the message.",
+    "created_at": "When it was created (ISO 8601).",
+    "updated_at": "When it last changed (ISO 8601).",
+    "tool_name": "The name of the tool.",
+    "success": "Whether it worked.",
+    "duration_ms": "How long it took, in milliseconds.",
+    "messages": "The messages, the oldest first.",
+    "conversations": "The conversations, the newest first.",
+    "tasks": "The tasks, the oldest first.",
+    "due": "The day or moment when the task is due, or null.",
+    "completed": "Whether the task is done.",
+    "text": "The next part of the reply.",
+    "detail": "What happened, in a sentence.",
+    "hint": "What to do next.",
+    "code": "The stable code of the problem.",
+    "status": "The HTTP status, or how the server is.",
+    "assistant": "The name of the assistant.",
+}
+_EXAMPLES: dict[Any, Any] = {
+    Message: Message("add buy milk tomorrow at 5pm", timezone="Europe/Berlin"),
+    ChatAnswer: ChatAnswer("Got it! Added 'buy milk'.", "6f8a2c1e"),
 }
 
 
-def _values() -> list[Any]:
-    return [ChatAnswer, Nothing, Piece, Problem, Tasks]
-
-
-def _adjusted(found: dict[str, Schema]) -> dict[str, Schema]:
-    """What is sent has all of its fields; and the events."""
+def _adjust(found: dict[str, Schema]) -> dict[str, Schema]:
+    """Say that what is sent has all of its fields, and what the events of the streams are."""
     whole = {
         name: {**schema, "required": list(schema["properties"])} if name in _SENT else schema
         for name, schema in found.items()
     }
     whole["Message"]["properties"]["message"] |= {"minLength": 1, "maxLength": 10_000}
-    reply = (("accepted", Nothing), ("text", Piece), ("done", ChatAnswer), ("error", Problem))
-    whole["ReplyEvent"] = {"oneOf": [_event(name, kind) for name, kind in reply]}
-    lists = (("tasks", Tasks), ("stopping", Nothing))
-    whole["TaskEvent"] = {"oneOf": [_event(name, kind) for name, kind in lists]}
+    replies = {"accepted": Nothing, "text": Piece, "done": ChatAnswer, "error": Problem}
+    lists = {"tasks": Tasks, "stopping": Nothing}
+    for title, data in (("ReplyEvent", replies), ("TaskEvent", lists)):
+        whole |= one_of(title, {name: kind.__name__ for name, kind in data.items()})
     return whole
 
 
-def _event(name: str, kind: type) -> Schema:
-    data = {"$ref": REF.format(name=kind.__name__)}
-    said = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
-    properties: Schema = {"event": {"const": name}, "data": said}
-    return {"type": "object", "properties": properties, "required": ["event", "data"]}
-
-
-CHAT = Book(
+CHAT_API = ApiInfo(
     title="bridle chat",
-    about="Many users talk to an assistant, each over their own data.",
+    description=_INFO,
+    tags={"Chat": "Talk to the assistant, look back, and see the tasks beside the conversation."},
     codes=CODES,
     schemes=_SCHEMES,
     security=[{"token": []}],
-    values=_values,
-    adjusted=_adjusted,
-    who=lambda declared: "For the user whom the token names." if declared.role else "For anybody.",
+    types=lambda: [ChatAnswer, Nothing, Piece, Problem, Tasks],
+    adjust=_adjust,
+    served=lambda declared: (
+        "Serves the user that the token names." if declared.role else "Needs no token."
+    ),
+    fields=_FIELDS,
+    examples=_EXAMPLES,
 )

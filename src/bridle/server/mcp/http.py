@@ -8,7 +8,7 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from bridle.server import http
-from bridle.server.auth import OWNER, Caller, Guard, Names, same
+from bridle.server.auth import OWNER, Caller, Guard, HostCheck, Names, same
 from bridle.server.middleware import App, Limits, WholeBody
 
 PATH = "/mcp"
@@ -29,7 +29,9 @@ class Web:
     """A server on a socket. `limits` are those of every server: how long a request may take."""
 
     def __init__(self, app: App, listening: socket.socket, *, limits: Limits | None = None) -> None:
-        self._host = http.Host(app, listening, lifespan="on", limits=limits or Limits())
+        self._host = http.Host(
+            app, listening, lifespan="on", limits=limits or Limits(), is_guarded=True
+        )
 
     async def serve(self) -> None:
         """Until this is cancelled, or `stop` was called."""
@@ -45,10 +47,10 @@ class Web:
         self._host.quit(_PATIENCE)
 
 
-def guarded(app: App, port: int, token: str) -> Guard:
+def guarded(app: App, port: int, token: str) -> HostCheck:
     """The application, for those who know the token; no path is free."""
     whole = WholeBody(app, Limits().chat_bytes)
-    return Guard(whole, Names(port), _One(token), lambda path: False)
+    return HostCheck(Guard(whole, _One(token), lambda path: False), Names(port))
 
 
 class _One:

@@ -10,18 +10,20 @@ from bridle.protocols.session_values import (
 )
 from bridle.server.auth import Caller, check_reach, check_role
 from bridle.server.context import Room
-from bridle.server.routing import delete, get, post
+from bridle.server.routing import Routes
+
+routes = Routes("Approvals")
 
 _BUSY = ("session_busy", "session_locked", "unavailable")
 
 
-@get("/api/approvals", role="watch")
+@routes.get("/api/approvals", role="watch")
 async def list_approvals(context: Room) -> PendingApprovals:
-    """The open questions of all sessions."""
+    """List the pending approval requests of all sessions."""
     return await context.sessions.pending()
 
 
-@post(
+@routes.post(
     "/api/sessions/{session_id}/approvals/{call_id}",
     role="answer",
     refuses=(
@@ -36,47 +38,40 @@ async def list_approvals(context: Room) -> PendingApprovals:
 async def answer_approval(
     context: Room, caller: Caller, session_id: str, call_id: str, body: ApprovalAnswer
 ) -> ApprovalOutcome:
-    """Answer a question; the first answer wins, and this says whose that was."""
+    """Answer an approval request.
+
+    The first answer wins, and the result says who gave it.
+    """
     if body.scope == "rule":
         check_role(caller, "drive", "An answer that becomes a rule")
     await check_reach(context.sessions, caller, session_id, call_id, body)
     return await context.sessions.answer(session_id, call_id, body, caller.name)
 
 
-@get("/api/sessions/{session_id}/grants", role="watch")
+@routes.get("/api/sessions/{session_id}/grants", role="watch")
 async def list_grants(context: Room, session_id: str) -> Grants:
-    """What was allowed for the session and still holds."""
+    """List what was granted for a session and is still valid."""
     return await context.sessions.grants(session_id)
 
 
-@delete("/api/sessions/{session_id}/grants", role="drive", status=204, refuses=_BUSY)
+@routes.delete("/api/sessions/{session_id}/grants", role="drive", status=204, refuses=_BUSY)
 async def revoke_all_grants(context: Room, caller: Caller, session_id: str) -> None:
-    """Take back everything that was allowed for the session."""
+    """Revoke everything that was granted for a session."""
     await context.sessions.revoke(session_id, "", caller.name)
 
 
-@delete(
+@routes.delete(
     "/api/sessions/{session_id}/grants/{grant}",
     role="drive",
     status=204,
     refuses=("not_found", *_BUSY),
 )
 async def revoke_grant(context: Room, caller: Caller, session_id: str, grant: str) -> None:
-    """Take one grant back."""
+    """Revoke one grant."""
     await context.sessions.revoke(session_id, grant, caller.name)
 
 
-@post("/api/sessions/{session_id}/preview-rule", role="answer")
+@routes.post("/api/sessions/{session_id}/preview-rule", role="answer")
 async def preview_rule(context: Room, session_id: str, body: RuleRequest) -> RulePreview:
-    """Past calls of the session that a rule would have covered."""
+    """List past calls of the session that a rule would have covered."""
     return await context.sessions.preview_rule(session_id, body.rule)
-
-
-ROUTES = (
-    list_approvals,
-    answer_approval,
-    list_grants,
-    revoke_all_grants,
-    revoke_grant,
-    preview_rule,
-)

@@ -15,8 +15,10 @@ from bridle.protocols.session_values import (
 )
 from bridle.server.auth import Caller, stay_of
 from bridle.server.context import Room
-from bridle.server.routing import Count, Sequence, get, post
+from bridle.server.routing import Count, Routes, Sequence
 from bridle.server.sse import Flow
+
+routes = Routes("History")
 
 _FORMS = {
     "jsonl": (b"application/x-ndjson", "jsonl"),
@@ -26,7 +28,7 @@ _BUSY = ("session_busy", "session_locked", "unavailable")
 _NEWEST = UndoRequest()
 
 
-@get("/api/sessions/{session_id}/records", role="watch")
+@routes.get("/api/sessions/{session_id}/records", role="watch")
 async def list_records(
     context: Room,
     session_id: str,
@@ -34,17 +36,20 @@ async def list_records(
     before: Sequence = 0,
     limit: Count = 500,
 ) -> RecordPage:
-    """RecordPage as the log has them: those after a number, or the last ones before one."""
+    """List records as they are in the log.
+
+    Those after a number, or the last ones before one.
+    """
     return await context.sessions.records(session_id, after, before, limit)
 
 
-@get("/api/sessions/{session_id}/history", role="watch")
+@routes.get("/api/sessions/{session_id}/history", role="watch")
 async def get_conversation(context: Room, session_id: str) -> Transcript:
-    """The conversation as it stands."""
+    """Get the conversation as it is now."""
     return await context.sessions.history(session_id)
 
 
-@get(
+@routes.get(
     "/api/sessions/{session_id}/export",
     role="watch",
     media="application/x-ndjson, text/markdown",
@@ -56,7 +61,7 @@ async def export_session(
     session_id: str,
     format_: Literal["jsonl", "markdown"] = "jsonl",
 ) -> Flow:
-    """The session as a file to keep."""
+    """Export a session as a file."""
     media, ending = _FORMS[format_]
     pieces = context.sessions.export(session_id, format_)
     name = "".join(one for one in session_id if one.isascii() and (one.isalnum() or one in "-_"))
@@ -65,23 +70,23 @@ async def export_session(
     return await Flow.begun(pieces, head, context.limits.stalled_seconds, stay_of(request))
 
 
-@get("/api/search", role="watch")
+@routes.get("/api/search", role="watch")
 async def search_sessions(
     context: Room,
     q: Annotated[str, Meta(max_length=1_000, pattern=r"\S")],
     limit: Count = 50,
 ) -> SearchHits:
-    """Where words stand, over all sessions."""
+    """Search all sessions."""
     return await context.sessions.search(q, limit)
 
 
-@get("/api/sessions/{session_id}/undo", role="watch", refuses=("not_found", "unavailable"))
+@routes.get("/api/sessions/{session_id}/undo", role="watch", refuses=("not_found", "unavailable"))
 async def preview_undo(context: Room, session_id: str, turn: Sequence = 0) -> UndoPreview:
-    """What an undo of a turn would do."""
+    """Preview the undo of a turn."""
     return await context.sessions.undo_preview(session_id, turn)
 
 
-@post(
+@routes.post(
     "/api/sessions/{session_id}/undo",
     role="drive",
     refuses=("not_found", "approval_changed", "undo_clash", *_BUSY),
@@ -89,15 +94,5 @@ async def preview_undo(context: Room, session_id: str, turn: Sequence = 0) -> Un
 async def undo_turn(
     context: Room, caller: Caller, session_id: str, body: UndoRequest = _NEWEST
 ) -> UndoResult:
-    """UndoRequest what a turn changed, as it was previewed."""
+    """Undo the changes of a turn, as previewed."""
     return await context.sessions.undo(session_id, body, caller.name)
-
-
-ROUTES = (
-    list_records,
-    get_conversation,
-    export_session,
-    search_sessions,
-    preview_undo,
-    undo_turn,
-)

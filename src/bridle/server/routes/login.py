@@ -11,7 +11,9 @@ from bridle.server.auth import COOKIE, Caller, cookie_of
 from bridle.server.context import Room
 from bridle.server.login import SIGNED_IN_SECONDS
 from bridle.server.problems import Refused, encode, refused
-from bridle.server.routing import JSON, get, post
+from bridle.server.routing import JSON, Routes
+
+routes = Routes("Sign-in")
 
 _WRONG_SECONDS = 0.2  # that a wrong code or token waits for its answer
 
@@ -39,15 +41,15 @@ class SignedIn(Struct, frozen=True):
     key: str
 
 
-@get("/api/health", role=None)
+@routes.get("/api/health", role=None)
 async def get_health() -> Status:
-    """The server is there."""
+    """Check whether the server is running."""
     return Status("ok")
 
 
-@get("/api/ready", role=None, refuses=("unavailable", "server_stopping"))
+@routes.get("/api/ready", role=None, refuses=("unavailable", "server_stopping"))
 async def get_readiness(context: Room) -> Status:
-    """The server takes work."""
+    """Check whether the server accepts work."""
     if context.sessions.stopping:
         raise refused("server_stopping", "The server is being stopped.", "Try again later.")
     if not context.sessions.ready:
@@ -55,11 +57,11 @@ async def get_readiness(context: Room) -> Status:
     return Status("ready")
 
 
-@post("/api/login", role=None, answers=SignedIn, refuses=("no_token", "other_name"))
+@routes.post("/api/login", role=None, answers=SignedIn, refuses=("no_token", "other_name"))
 async def sign_in(context: Room, request: Request, body: SigningIn) -> Response:
-    """Sign in with a code that is good once, or with a token.
+    """Sign in with a one-time code or a token.
 
-    A cookie and the key in the answer stand for it then, both together.
+    The answer sets a cookie and returns a key. Both together stand for the sign-in.
     """
     if bool(body.code) == bool(body.token):
         raise refused("invalid_request", "Either a code or a token is needed.", "Send one of them.")
@@ -76,18 +78,21 @@ async def sign_in(context: Room, request: Request, body: SigningIn) -> Response:
     return response
 
 
-@post("/api/logout", role="watch", status=204)
+@routes.post("/api/logout", role="watch", status=204)
 async def sign_out(context: Room, request: Request) -> Response:
-    """Sign out: the cookie and the key name nobody any more, and open streams end."""
+    """Sign out.
+
+    The cookie and the key are no longer valid, and open streams end.
+    """
     context.door.sign_out(cookie_of(request.scope["headers"], request.scope[COOKIE]))
     response = Response(status_code=204)
     _set_cookie(response, request, "", 0)
     return response
 
 
-@get("/api/me", role="watch")
+@routes.get("/api/me", role="watch")
 async def get_current_user(context: Room, caller: Caller) -> CallerInfo:
-    """Who is asking, and what they may."""
+    """Get the name and the role of the caller."""
     return CallerInfo(caller.name, caller.role, context.version, context.sessions.workspaces or ())
 
 
@@ -100,6 +105,3 @@ def _set_cookie(response: Response, request: Request, value: str, seconds: int) 
         samesite="strict",
         secure=request.headers.get("origin", "").startswith("https://"),
     )
-
-
-ROUTES = (get_health, get_readiness, sign_in, sign_out, get_current_user)
