@@ -88,7 +88,7 @@ def test_the_demo_has_two_users_with_tasks_and_their_links(plain):
 def test_a_token_is_made_for_a_user_and_nothing_secret_is_said(plain):
     with served(plain, "--model", "offline") as server:
         code, minted, err = ended(plain, "chat-server", "token", "ana", "--hours", "1")
-        assert code == 0 and "ana · good for 1 hour\n" in err
+        assert code == 0 and "ana · valid for 1 hour\n" in err
         assert server.ask("GET", "/api/chat/me", bearer=minted.strip()).body["user_id"] == "ana"
         assert server.ask("GET", "/api/chat/me", bearer=minted.strip()[:-2]).status == 401
         server.stop()
@@ -104,8 +104,8 @@ REFUSED = {
     "beyond this machine": (("--host", "0.0.0.0"), "--secret-file"),
     "no such file": (("--secret-file", "nowhere"), "there is no file nowhere"),
     "no keys": (("--model", "offline", "--jwks", "nowhere"), "cannot be read"),
-    "both": (("--jwks", "a", "--secret-file", "secret"), "not by both"),
-    "limit": (("--app", "a:b", "--messages-a-minute", "5"), "with --app, the app sets its limits"),
+    "both": (("--jwks", "a", "--secret-file", "secret"), "cannot be combined"),
+    "limit": (("--app", "a:b", "--messages-a-minute", "5"), "The app sets its own limits"),
     "no module": (("--app", "nowhere:app"), "there is no module nowhere"),
     "no chat": (("--app", "json:dumps_"), "is no chat"),
     "no database": (("--model", "offline", "--database", "nonsense://x"), "SQLite or PostgreSQL"),
