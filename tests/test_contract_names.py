@@ -289,7 +289,10 @@ def described(tmp_path_factory):
 
 def test_the_routes_and_event_names_of_the_http_server_stay(described):
     """A10."""
-    paths = described["paths"]
+    # each path is described with its version and served without it, too (test_http_requests.py)
+    paths = {
+        path.replace("/api/v1/", "/api/", 1): verbs for path, verbs in described["paths"].items()
+    }
     assert [path for path, verb in ROUTES.items() if verb not in paths.get(path, {})] == []
     words = json.dumps(described)
     assert [name for name in (*SSE, *RESUME.split()) if f'"{name}"' not in words] == []
