@@ -134,7 +134,9 @@ def test_a_string_that_never_ends_is_looked_at_once():
 def test_too_many_requests_in_one_name_are_429_and_another_name_goes_on(tmp_path, monkeypatch):
     async def work():
         limits = replace(LIMITS, rate=0.5, burst=5)
-        monkeypatch.setattr(limiting, "time", SimpleNamespace(monotonic=lambda: 0.0))
+        monkeypatch.setattr(
+            limiting, "time", SimpleNamespace(monotonic=lambda: 0.0, perf_counter=lambda: 0.0)
+        )
         async with server(tmp_path, limits=limits) as there:
             other = there.room.door.tokens.add("ann", "watch")
             found = [await there.get("/api/me") for _ in range(6)]
