@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.tui.app import BridleApp
-from bridle.tui.late import read_all
 
 if TYPE_CHECKING:
     from bridle.tui.house import House
@@ -83,7 +82,6 @@ def run_screen(
 
 def _collected(opening: "Callable[[], House]") -> "House":
     """Open it; from here on memory is looked after, but for what was imported, which stays."""
-    read_all()
     gc.freeze()
     gc.enable()
     return opening()

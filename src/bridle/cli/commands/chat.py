@@ -41,9 +41,6 @@ def command(**flags: Any) -> int:
         return run_async(open_repl({**flags, "quiet": False}).run())
     with curtain_for(flags.get("theme")) as curtain:
         gc.disable()  # as long as it opens; see `run_screen`
-        from bridle.tui.lean import import_textual
-
-        import_textual()
         from bridle.cli.full_screen import talk
 
         outcome = talk(flags)
