@@ -173,7 +173,7 @@ class Terminal:
             self.press("C-c")
             pressed = time.monotonic()
             while time.monotonic() - pressed < 1.5:  # for so long it says that once more leaves
-                if "again leaves" in self.seen:
+                if "again to quit" in self.seen:
                     self.press("C-c")
                     return self.until_over()
                 time.sleep(0.05)

@@ -125,7 +125,7 @@ def test_an_editor_that_fails_gives_the_screen_back_with_the_draft(
         screen.until("unchanged.", "› /editor a draft")
         screen.press("C-u")
     screen.press("C-c")
-    screen.until("again leaves")
+    screen.until("again to quit")
     screen.press("C-c")
     screen.until_over()
 
@@ -140,7 +140,7 @@ def test_ctrl_c_stops_the_turn_then_clears_the_draft_and_leaves_only_when_nothin
     screen.until("word word")
     screen.type("a draft")
     screen.press("C-c", "C-c")
-    screen.until("stopped", "Ctrl+Y brings it back")
+    screen.until("stopped", "Ctrl+Y to restore")
     screen.until_gone("a draft")
     screen.press("C-y")
     screen.until("› a draft")
@@ -149,7 +149,7 @@ def test_ctrl_c_stops_the_turn_then_clears_the_draft_and_leaves_only_when_nothin
     screen.say("are you there")
     screen.until("still here")
     screen.press("C-c")
-    screen.until("again leaves")
+    screen.until("again to quit")
     screen.press("C-c")
     screen.until_over()
 
@@ -186,7 +186,7 @@ def test_ctrl_z_without_a_shell_to_go_back_to_stops_nothing(place, open_terminal
     screen = open_terminal("bridle", "--model", place.script("done"))
     screen.until("Ask for something", "sandbox")
     screen.press("C-z")
-    screen.until("no shell with job control")
+    screen.until("by a shell with job control")
     screen.type("still here")
     screen.until("› still here")
 

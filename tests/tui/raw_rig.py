@@ -36,7 +36,7 @@ async def raw_app(house, size=(80, 24)):
     app = BridleApp(lambda: house)
     app.driver_class = Written
     async with app.run_test(headless=False, size=size, notifications=True) as pilot:
-        await until(pilot, lambda: app.chat.is_ready or app.failure)
+        await until(pilot, lambda: app.main.is_ready or app.failure)
         yield pilot, Written.all
     if app.house is not None:
         await app.house.leave()

@@ -184,8 +184,8 @@ async def together(folder, **more):
     async with opened(folder, {"text": "Two files.", "calls": made}, **more) as pilot:
         await say(pilot, "make them", wait=False)
         await shows(pilot, "1 of 2")
-        pilot.app.chat.approvals.panel._guard._quiet = 0.0
-        await until(pilot, lambda: pilot.app.chat.approvals.panel.is_armed)
+        pilot.app.main.approvals.panel._guard._quiet = 0.0
+        await until(pilot, lambda: pilot.app.main.approvals.panel.is_armed)
         await pilot.press("a")
         await shows(pilot, "Allow these")
         yield pilot
@@ -206,7 +206,7 @@ async def tray(folder, **more):
         await say(pilot, "run it", wait=False)
         await shows(pilot, "Run this command?")
         await pilot.app.house.renew()
-        await pilot.app.chat.rejoin()
+        await pilot.app.main.session.rejoin()
         await shows(pilot, "1 approval needed in other sessions")
         await pilot.press("f3")
         await shows(pilot, "Needs your approval")
@@ -237,7 +237,7 @@ async def first_time(folder, size=(80, 24), theme="dark", **flags):
     (folder / "greeter" / "AGENTS.md").write_text("# Greeter\n\nBe kind to everybody.\n")
     given = {"workspace": str(folder / "greeter"), **flags}
     app = BridleApp(lambda: LocalBackend(Setup(given), given, told=[]), theme=theme)
-    app.chat.preface = lambda: StartChecks(given)
+    app.main.preface = lambda: StartChecks(given)
     async with app.run_test(size=size) as pilot:
         yield pilot
     if app.house is not None:
@@ -251,7 +251,7 @@ async def rewound(folder, **more):
         await say(pilot, "and how are you?")
         await say(pilot, "/rewind", wait=False)
         await shows(pilot, "taken back")
-        lines = pilot.app.chat.query_one(Lines)
+        lines = pilot.app.main.query_one(Lines)
         await until(pilot, lambda: lines.has_focus and lines.text == "and how are you?")
         yield pilot
 

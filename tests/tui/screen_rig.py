@@ -14,7 +14,7 @@ async def app_at(house, size=(80, 24), theme=""):
     app = BridleApp(lambda: house, theme=theme)
     try:
         async with app.run_test(size=size) as pilot:
-            await until(pilot, lambda: app.chat.is_ready or app.failure)
+            await until(pilot, lambda: app.main.is_ready or app.failure)
             yield pilot
     finally:
         if app.house is not None:
@@ -33,8 +33,8 @@ async def until(pilot, condition):
 async def drawn(pilot, tries=50):
     """Wait until no frame is due; one that streams has one due at any time."""
     await pilot.pause()
-    chat = getattr(pilot.app, "chat", None)
-    while chat is not None and chat._drawing is not None and (tries := tries - 1):
+    main = getattr(pilot.app, "main", None)
+    while main is not None and main._drawing is not None and (tries := tries - 1):
         await pilot.pause(0.01)
     await pilot.pause()
 
@@ -42,7 +42,7 @@ async def drawn(pilot, tries=50):
 async def say(pilot, text, *, wait=True):
     """Type a prompt and send it; wait for the turn's end."""
     before = state(pilot).turn
-    pilot.app.chat.composer.load(text)
+    pilot.app.main.composer.load(text)
     await pilot.press("enter")
     if wait:
         await until(pilot, lambda: state(pilot).turn > before and not state(pilot).busy)
@@ -50,12 +50,12 @@ async def say(pilot, text, *, wait=True):
 
 def state(pilot):
     """What the screen knows of the session."""
-    return pilot.app.chat.conversation.fold.state
+    return pilot.app.main.conversation.fold.state
 
 
 def blocks(pilot):
     """What the conversation is made of."""
-    return pilot.app.chat.conversation.fold.blocks
+    return pilot.app.main.conversation.fold.blocks
 
 
 def seen(pilot):

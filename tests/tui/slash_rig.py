@@ -21,7 +21,7 @@ def play(tmp_path, story, *replies, size=(100, 30), **flags):
 
 async def obey(pilot, line):
     """Type a command and press Enter."""
-    pilot.app.chat.composer.load(line)
+    pilot.app.main.composer.load(line)
     await pilot.press("enter")
 
 
@@ -42,4 +42,4 @@ async def opens(pilot, kind):
 
 async def closes(pilot):
     """Until the conversation is there again."""
-    await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+    await until(pilot, lambda: pilot.app.screen is pilot.app.main)

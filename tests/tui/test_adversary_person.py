@@ -44,7 +44,7 @@ def slow_house(tmp_path, *replies):
 async def typed(pilot, *lines):
     """Each sent with Enter, one right after the other."""
     for line in lines:
-        pilot.app.chat.composer.load(line)
+        pilot.app.main.composer.load(line)
         await pilot.press("enter")
 
 
@@ -74,10 +74,10 @@ def test_a_prompt_that_is_sent_as_the_session_opens_comes_after_those_that_waite
         house = Opening(Setup(given), given, told=[])
         house.gate = asyncio.Event()
         app = BridleApp(lambda: house)
-        submit = app.chat.on_composer_submitted
+        submit = app.main.on_composer_submitted
         house.entered = lambda: submit(Composer.Submitted("four", "idle"))
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: app.chat.is_whole)
+            await until(pilot, lambda: app.main.session)
             await typed(pilot, "one", "two", "three")
             house.gate.set()
             await until(pilot, lambda: len(prompts_of(app)) == 4)
@@ -95,12 +95,12 @@ def test_the_cursor_stays_where_it_is_when_the_session_opens(tmp_path):
         house.gate, house.entered = asyncio.Event(), None
         app = BridleApp(lambda: house)
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: app.chat.is_whole)
+            await until(pilot, lambda: app.main.session)
             await pilot.press(*"hello", "ctrl+a")
             house.gate.set()
-            await until(pilot, lambda: app.chat.is_ready)
+            await until(pilot, lambda: app.main.is_ready)
             await pilot.press(*"XY")
-            assert app.chat.composer.text == "XYhello"
+            assert app.main.composer.text == "XYhello"
         await house.leave()
 
     run(story())
@@ -108,7 +108,7 @@ def test_the_cursor_stays_where_it_is_when_the_session_opens(tmp_path):
 
 def prompts_of(app):
     """The prompts of the conversation, in their order."""
-    return [one.text for one in app.chat.conversation.fold.blocks if isinstance(one, Prompt)]
+    return [one.text for one in app.main.conversation.fold.blocks if isinstance(one, Prompt)]
 
 
 def test_a_prompt_that_follows_new_is_for_the_new_session(tmp_path):
@@ -149,8 +149,8 @@ def test_what_is_typed_is_kept_when_a_signal_ends_it(tmp_path):
         house = own_house(tmp_path, "one")
         async with app_at(house) as pilot:
             await say(pilot, "first")
-            pilot.app.chat.composer.load("half a thought")
-            pilot.app.chat.carrying.held.append("held back")
+            pilot.app.main.composer.load("half a thought")
+            pilot.app.main.session.prompt_queue.held.append("held back")
             pilot.app.send_away()
             await pilot.pause()
         kept = Drafts(tmp_path / "state").of(house.session.id)
@@ -166,8 +166,8 @@ def test_what_is_typed_is_kept_when_the_screen_breaks(tmp_path):
         with pytest.raises(ZeroDivisionError):
             async with app_at(house) as pilot:
                 await say(pilot, "first")
-                pilot.app.chat.composer.load("half a thought")
-                pilot.app.chat.call_later(lambda: 1 // 0)
+                pilot.app.main.composer.load("half a thought")
+                pilot.app.main.call_later(lambda: 1 // 0)
                 await pilot.pause(0.05)
         assert Drafts(tmp_path / "state").of(house.session.id) == "half a thought"
 
@@ -180,10 +180,10 @@ def test_an_editor_without_room_for_its_file_changes_nothing(tmp_path, monkeypat
 
     async def story():
         async with app_at(own_house(tmp_path, "one")) as pilot:
-            pilot.app.chat.composer.load("a prompt")
+            pilot.app.main.composer.load("a prompt")
             await pilot.press("ctrl+g")
             await shows(pilot, "is unchanged")
-            assert pilot.app.chat.composer.whole == "a prompt"
+            assert pilot.app.main.composer.whole == "a prompt"
 
     run(story())
 
@@ -196,10 +196,10 @@ def test_an_editor_that_fails_changes_nothing(tmp_path, monkeypatch, editor):
 
     async def story():
         async with app_at(own_house(tmp_path, "one")) as pilot:
-            pilot.app.chat.composer.load("a prompt")
+            pilot.app.main.composer.load("a prompt")
             await pilot.press("ctrl+g")
-            await until(pilot, lambda: len(pilot.app.chat.conversation.fold.blocks) > 0)
-            assert pilot.app.chat.composer.whole == "a prompt"
+            await until(pilot, lambda: len(pilot.app.main.conversation.fold.blocks) > 0)
+            assert pilot.app.main.composer.whole == "a prompt"
             assert pilot.app.failure is None
 
     run(story())
@@ -215,9 +215,9 @@ def test_an_editor_that_writes_rubbish_gives_harmless_text(tmp_path, monkeypatch
     async def story():
         async with app_at(own_house(tmp_path, "one")) as pilot:
             await pilot.press("ctrl+g")
-            await until(pilot, lambda: pilot.app.chat.composer.whole)
-            assert "\x1b" not in pilot.app.chat.composer.whole
-            assert "\0" not in pilot.app.chat.composer.whole
+            await until(pilot, lambda: pilot.app.main.composer.whole)
+            assert "\x1b" not in pilot.app.main.composer.whole
+            assert "\0" not in pilot.app.main.composer.whole
 
     run(story())
 
@@ -248,16 +248,16 @@ def test_ctrl_c_in_the_editor_is_the_editor_s(tmp_path):
 def test_what_is_typed_behind_enter_is_no_part_of_what_was_sent(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, "one", "two")) as pilot:
-            lines = pilot.app.chat.composer._lines
+            lines = pilot.app.main.composer._lines
             for character in "first\rsecond\ryyy":
                 key = "enter" if character == "\r" else character
                 lines.post_message(events.Key(key, character))
             await shows(pilot, "two")
             sent = [
-                one.text for one in pilot.app.chat.conversation.fold.blocks if type(one) is Prompt
+                one.text for one in pilot.app.main.conversation.fold.blocks if type(one) is Prompt
             ]
             assert sent == ["first", "second"]
-            assert pilot.app.chat.composer.whole == "yyy"
+            assert pilot.app.main.composer.whole == "yyy"
 
     run(story())
 
@@ -267,8 +267,8 @@ def test_a_command_typed_in_one_go_is_not_completed_to_another(tmp_path):
         house = own_house(tmp_path, "one")
         async with app_at(house) as pilot:
             await pilot.press("/", "m", "o")
-            await until(pilot, lambda: pilot.app.chat.composer.is_listing)
-            lines = pilot.app.chat.composer._lines
+            await until(pilot, lambda: pilot.app.main.composer.is_listing)
+            lines = pilot.app.main.composer._lines
             for character in "de edits\r":
                 key = {"\r": "enter", " ": "space"}.get(character, character)
                 lines.post_message(events.Key(key, character))

@@ -64,9 +64,9 @@ def test_nonsense_to_any_command_is_told_and_the_screen_stays(kind):
                 for _ in range(20):
                     await pilot.pause(0.005)
                 assert pilot.app.failure is None, command
-                while pilot.app.screen is not pilot.app.chat:
+                while pilot.app.screen is not pilot.app.main:
                     await pilot.press("escape")
-                pilot.app.chat.composer.load("")
+                pilot.app.main.composer.load("")
             await shows(pilot, "cannot be read")
 
     run(story())

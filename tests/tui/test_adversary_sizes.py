@@ -13,14 +13,14 @@ COMMAND = "\n".join(f"echo line {number}" for number in range(30)) + "\ntouch LA
 
 async def asked(pilot):
     await say(pilot, "go", wait=False)
-    await until(pilot, lambda: pilot.app.chat.approvals.panel.is_open)
+    await until(pilot, lambda: pilot.app.main.approvals.panel.is_open)
 
 
 def test_a_question_in_a_window_without_room_costs_no_time(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, call("shell", command="touch a"))) as pilot:
             await asked(pilot)
-            panel, tries = pilot.app.chat.approvals.panel, []
+            panel, tries = pilot.app.main.approvals.panel, []
             await until(pilot, lambda: panel.is_armed)
             await pilot.resize_terminal(10, 3)
             drawn = panel._after_drawing
@@ -42,7 +42,7 @@ def test_a_yes_counts_only_once_the_end_was_really_on_the_screen(tmp_path, size)
         house = own_house(tmp_path, call("shell", command=COMMAND), "done")
         async with app_at(house, size) as pilot:
             await asked(pilot)
-            panel = pilot.app.chat.approvals.panel
+            panel = pilot.app.main.approvals.panel
             panel._guard._quiet = 0.0
             await until(pilot, lambda: panel.is_armed)
             for _ in range(100):

@@ -42,7 +42,7 @@ def play(flags, story, size=(80, 24)):
 
     async def whole():
         app = BridleApp(lambda: house_of(flags))
-        app.chat.preface = lambda: StartChecks(flags)
+        app.main.preface = lambda: StartChecks(flags)
         async with app.run_test(size=size) as pilot:
             await story(pilot)
         if app.house is not None:
@@ -52,7 +52,7 @@ def play(flags, story, size=(80, 24)):
 
 
 async def ready(pilot):
-    await until(pilot, lambda: pilot.app.chat.is_ready or pilot.app.failure)
+    await until(pilot, lambda: pilot.app.main.is_ready or pilot.app.failure)
     assert pilot.app.failure is None
 
 
@@ -309,7 +309,7 @@ def test_a_folder_that_brings_commands_or_skills_alone_is_asked_about(folder, tm
         await shows(pilot, "Ship $ARGUMENTS.")
         await press(pilot, "y")
         await ready(pilot)
-        await until(pilot, lambda: [one.name for one in pilot.app.chat.own()] == ["ship"])
+        await until(pilot, lambda: [one.name for one in pilot.app.main.own()] == ["ship"])
         own.write_text("Ship something else.\n")
         assert pilot.app.house.commands() == ()  # other bytes than those that were shown
 

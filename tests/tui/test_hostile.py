@@ -48,7 +48,7 @@ def is_safe(written):
 
 async def settled(pilot):
     """Until a key would count for the question."""
-    panel = pilot.app.chat.approvals.panel
+    panel = pilot.app.main.approvals.panel
     panel._guard._quiet = 0.0
     await until(pilot, lambda: panel.is_open and panel.is_armed)
 
@@ -175,7 +175,7 @@ def test_the_title_of_a_session(tmp_path):
     async def story(pilot):
         await say(pilot, "go")
         await pilot.app.house.session.rename(f"evil {EVIL}")
-        pilot.app.chat.draw_soon()
+        pilot.app.main.draw_soon()
         await say(pilot, "/sessions", wait=False)
         await shows(pilot, "evil ansi")
         await pilot.press("escape")
@@ -196,7 +196,7 @@ def test_what_is_pasted(tmp_path):
 
 def test_what_was_written_before_and_what_an_editor_gave_back(tmp_path):
     async def story(pilot):
-        composer = pilot.app.chat.composer
+        composer = pilot.app.main.composer
         for text in (f"earlier {EVIL}", f"edited {EVIL}"):
             composer.load(text)  # as both do
             await shows(pilot, text.split(" ")[0])

@@ -140,7 +140,7 @@ def test_what_is_typed_ahead_is_in_the_composer_and_leaving_says_how_to_go_on(at
     terminal.until("Hello to you.")
     terminal.until("early bird")
     terminal.type("\x03")
-    terminal.until("again leaves")
+    terminal.until("again to quit")
     terminal.type("\x03")
     assert terminal.end() == 0
     assert re.search(r"To continue: bridle --resume \S+", terminal.shown)
@@ -246,7 +246,7 @@ def test_who_leaves_before_the_session_is_open_is_told_how_to_go_on_all_the_same
     second = at(arguments=("--resume", session), environ=held.environ)
     held.wait(second)
     second.type("\x03")
-    second.until("again leaves")
+    second.until("again to quit")
     second.type("\x03")
     held.go.touch()
     assert second.end() == 0

@@ -31,12 +31,12 @@ async def pick(pilot, words=""):
 
 async def two_sessions(pilot, house):
     """One about apples, and the one that is open about pears."""
-    await say(pilot, "session_facts apples")
+    await say(pilot, "about apples")
     first = house.session.id
     await house.renew()
-    await pilot.app.chat.rejoin()
-    await until(pilot, lambda: pilot.app.chat.is_ready)
-    await say(pilot, "session_facts pears")
+    await pilot.app.main.session.rejoin()
+    await until(pilot, lambda: pilot.app.main.is_ready)
+    await say(pilot, "about pears")
     return first
 
 
@@ -55,7 +55,7 @@ def test_an_empty_picker_says_so(tmp_path):
         await shows(pilot, "There are no sessions yet.")
         await press(pilot, "enter")
         await pilot.press("escape")
-        await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+        await until(pilot, lambda: pilot.app.screen is pilot.app.main)
 
     play(tmp_path, story)
 
@@ -64,12 +64,12 @@ def test_sessions_are_listed_previewed_and_searched(tmp_path):
     async def story(pilot, house):
         await two_sessions(pilot, house)
         await pick(pilot)
-        await shows(pilot, "session_facts apples")
+        await shows(pilot, "about apples")
         await shows(pilot, "this one")
         await pilot.press("down")
         await shows(pilot, "An apple a day.")
         await pilot.press(*"pears")
-        await until(pilot, lambda: "session_facts apples" not in seen(pilot))
+        await until(pilot, lambda: "about apples" not in seen(pilot))
         await pilot.press(*"zzz")
         await shows(pilot, "No session fits.")
 
@@ -80,12 +80,12 @@ def test_a_session_is_renamed_in_the_list(tmp_path):
     async def story(pilot, house):
         await two_sessions(pilot, house)
         await pick(pilot)
-        await shows(pilot, "session_facts apples")
+        await shows(pilot, "about apples")
         await pilot.press("down", "ctrl+r")
         await until(pilot, lambda: isinstance(pilot.app.screen, AskText))
         await pilot.press("end", *" and more")
         await press(pilot, "enter")
-        await shows(pilot, "session_facts apples and more")
+        await shows(pilot, "about apples and more")
 
     play(tmp_path, story, "An apple a day.", "A pear a day.")
 
@@ -94,7 +94,7 @@ def test_a_session_is_deleted_on_yes_alone_and_typed_ahead_keys_delete_nothing(t
     async def story(pilot, house):
         first = await two_sessions(pilot, house)
         await pick(pilot)
-        await shows(pilot, "session_facts apples")
+        await shows(pilot, "about apples")
         before = monotonic()
         await pilot.press("down", "ctrl+d")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
@@ -106,7 +106,7 @@ def test_a_session_is_deleted_on_yes_alone_and_typed_ahead_keys_delete_nothing(t
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
         await press(pilot, "y")
         await until(pilot, lambda: isinstance(pilot.app.screen, Picker))
-        await until(pilot, lambda: "session_facts apples" not in seen(pilot))
+        await until(pilot, lambda: "about apples" not in seen(pilot))
         assert first not in [one.id for one in await house.sessions()]
 
     play(tmp_path, story, "An apple a day.", "A pear a day.")
@@ -114,9 +114,9 @@ def test_a_session_is_deleted_on_yes_alone_and_typed_ahead_keys_delete_nothing(t
 
 def test_the_session_that_one_is_in_is_not_deleted(tmp_path):
     async def story(pilot, house):
-        await say(pilot, "session_facts apples")
+        await say(pilot, "about apples")
         await pick(pilot)
-        await shows(pilot, "session_facts apples")
+        await shows(pilot, "about apples")
         await pilot.press("ctrl+d")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
         await press(pilot, "y")
@@ -133,7 +133,7 @@ def test_what_a_session_does_is_shown_as_it_happens(tmp_path):
         await until(pilot, lambda: house.session.is_busy)
         running = house.session
         await house.renew()
-        await pilot.app.chat.rejoin()
+        await pilot.app.main.session.rejoin()
         await pick(pilot)
         await shows(pilot, "● wait here  running")
         await running.interrupt()
@@ -145,16 +145,16 @@ def test_what_a_session_does_is_shown_as_it_happens(tmp_path):
 @pytest.mark.parametrize("size", [(80, 24), (60, 20), (120, 40)])
 def test_it_fits_into_any_window(tmp_path, size):
     async def story(pilot, house):
-        await say(pilot, "session_facts apples")
+        await say(pilot, "about apples")
         await pick(pilot)
         await until(
-            pilot, lambda: pilot.app.screen is not pilot.app.chat and pilot.app.screen._found
+            pilot, lambda: pilot.app.screen is not pilot.app.main and pilot.app.screen._found
         )
         if size[0] < 90:
             await pilot.press("tab")
         await shows(pilot, "An apple a day.")
         await pilot.press("tab")
-        await shows(pilot, "session_facts apples")
+        await shows(pilot, "about apples")
 
     play(tmp_path, story, "An apple a day.", size=size)
 
@@ -185,7 +185,7 @@ def test_the_preview_comes_and_stays_current_while_a_session_streams(tmp_path):
 
 def test_a_preview_shows_the_end_of_a_long_session(tmp_path):
     async def story(pilot, house):
-        await say(pilot, "session_facts apples")
+        await say(pilot, "about apples")
         await pick(pilot)
         await shows(pilot, "line 300")
         assert "line 1 " not in seen(pilot)

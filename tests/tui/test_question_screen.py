@@ -12,7 +12,7 @@ from tui.screen_rig import app_at, blocks, say, seen, shows, state, until
 
 
 def panel_of(pilot):
-    return pilot.app.chat.approvals.panel
+    return pilot.app.main.approvals.panel
 
 
 def too_soon(panel):
@@ -39,13 +39,13 @@ def test_a_command_is_asked_about_in_the_flow_and_runs_after_a_yes(tmp_path):
             text = seen(pilot)
             assert "$ touch made" in text
             assert "make it" in text  # the conversation is still there
-            assert pilot.app.chat.conversation.region.bottom <= panel_of(pilot).region.y
+            assert pilot.app.main.conversation.region.bottom <= panel_of(pilot).region.y
             assert not (tmp_path / "workspace" / "made").exists()
             await pilot.press("y")
             await shows(pilot, "All done.")
             assert (tmp_path / "workspace" / "made").exists()
             assert not panel_of(pilot).is_open
-            assert pilot.app.chat.composer.has_pseudo_class("focus-within")
+            assert pilot.app.main.composer.has_pseudo_class("focus-within")
 
     run(story())
 
@@ -115,7 +115,7 @@ def test_a_question_that_comes_up_behind_a_page_is_not_answered_from_there(tmp_p
             too_soon(panel)
             await until(pilot, lambda: panel.is_open)
             await pilot.press("y", "y", "escape")
-            await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+            await until(pilot, lambda: pilot.app.screen is pilot.app.main)
             await pilot.press("y")
             assert house.session.history.pending
             await asks(pilot)
@@ -158,7 +158,7 @@ def test_a_plan_is_agreed_to_with_edits(tmp_path):
             await shows(pilot, "Going.")
             await until(pilot, lambda: house.mode == "edits")
             await shows(pilot, "edits allowed")
-            await until(pilot, lambda: pilot.app.chat.approvals.next_mode is None)
+            await until(pilot, lambda: pilot.app.main.approvals.next_mode is None)
 
     run(story())
 
@@ -205,7 +205,7 @@ def test_another_sessions_question_shows_wherever_one_is_and_is_answered_there(t
             await asks(pilot)
             first = house.session.id
             await house.renew()
-            await pilot.app.chat.rejoin()
+            await pilot.app.main.session.rejoin()
             await shows(pilot, "1 approval needed in other sessions (F3): make it")
             assert not panel_of(pilot).is_open
             assert list(pilot.app._notifications) == []
@@ -233,8 +233,8 @@ def test_who_looks_elsewhere_is_called_and_the_title_says_the_state(tmp_path, mo
         async with raw_app(house) as (pilot, written):
             pilot.app.post_message(events.AppBlur())
             await until(pilot, lambda: not pilot.app.app_focus)
-            pilot.app.chat.composer.load("make it")
-            pilot.app.chat.composer.focus()
+            pilot.app.main.composer.load("make it")
+            pilot.app.main.composer.focus()
             house_session = house.session
             await house_session.send("make it")
             await until(pilot, lambda: "\x1b]9;bridle: shell: an answer" in "".join(written))

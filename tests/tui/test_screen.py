@@ -123,7 +123,7 @@ def test_blocks_are_chosen_and_unfolded_by_keys(tmp_path):
             await pilot.press("ctrl+down", "ctrl+o")
             await shows(pilot, "BBB")
             await pilot.press("ctrl+down")
-            assert pilot.app.chat.conversation.window.chosen is None
+            assert pilot.app.main.conversation.window.chosen is None
 
     run(story())
 
@@ -146,10 +146,10 @@ def test_escape_stops_the_turn_and_holds_what_was_queued(tmp_path):
             notices = [one.text for one in blocks(pilot) if isinstance(one, Notice)]
             assert not [one for one in notices if "taken back" in one]  # they are held
             await pilot.press("alt+up")
-            await until(pilot, lambda: pilot.app.chat.composer.text == "three")
+            await until(pilot, lambda: pilot.app.main.composer.text == "three")
             await pilot.press("alt+down")
             await shows(pilot, "second")
-            assert pilot.app.chat.carrying.held == []
+            assert pilot.app.main.session.prompt_queue.held == []
 
     run(story())
 
@@ -162,7 +162,7 @@ def test_a_queued_prompt_can_be_taken_back_while_the_turn_runs(tmp_path):
             await say(pilot, "two", wait=False)
             await shows(pilot, "queued: two")
             await pilot.press("alt+up")
-            await until(pilot, lambda: pilot.app.chat.composer.text == "two")
+            await until(pilot, lambda: pilot.app.main.composer.text == "two")
             assert state(pilot).busy
             await until(pilot, lambda: not state(pilot).waiting)
 
@@ -176,7 +176,7 @@ def test_a_prompt_steers_the_running_turn(tmp_path):
         async with app_at(house) as pilot:
             await say(pilot, "one", wait=False)
             await shows(pilot, "● shell")
-            pilot.app.chat.composer.load("to the left")
+            pilot.app.main.composer.load("to the left")
             await pilot.press("ctrl+s")
             await shows(pilot, "sent at the next step: to the left")
             await say(pilot, "to the right", wait=False)
@@ -220,7 +220,7 @@ def test_what_cannot_be_sent_comes_back_into_the_composer(tmp_path):
             pilot.app.house.session.send = refuse
             await say(pilot, "keep me", wait=False)
             await shows(pilot, "it is full → Make room.")
-            assert pilot.app.chat.composer.text == "keep me"
+            assert pilot.app.main.composer.text == "keep me"
             assert isinstance(blocks(pilot)[-1], Notice)
 
     run(story())
@@ -234,7 +234,7 @@ def test_it_is_left_by_keys_and_a_draft_is_kept(tmp_path, keys):
             await say(pilot, "hi")
             await pilot.press(*keys[:1])
             if len(keys) > 1:
-                await shows(pilot, "Ctrl-C again leaves")
+                await shows(pilot, "Ctrl+C again to quit")
                 assert pilot.app.is_running
                 await pilot.press(*keys[1:])
             await until(pilot, lambda: pilot.app.return_code == 0)
@@ -246,7 +246,7 @@ def test_ctrl_d_on_a_text_deletes_and_does_not_leave(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
             await pilot.press(*"abc", "home", "ctrl+d")
-            await until(pilot, lambda: pilot.app.chat.composer.text == "bc")
+            await until(pilot, lambda: pilot.app.main.composer.text == "bc")
 
     run(story())
 
@@ -257,7 +257,7 @@ def test_f1_shows_the_keys_and_f2_the_side_panel(tmp_path):
             await pilot.press("f1")
             await shows(pilot, "send; while a turn runs, queue")
             await asyncio.sleep(0)
-            await until(pilot, lambda: pilot.app.screen is not pilot.app.chat)
+            await until(pilot, lambda: pilot.app.screen is not pilot.app.main)
             pilot.app.pop_screen()
             assert "context" not in seen(pilot)
             for _ in range(3):
@@ -309,9 +309,9 @@ def test_keys_that_are_typed_before_the_composer_is_there_are_in_it(tmp_path):
         for letter in "early":
             app.post_message(events.Key(letter, letter))
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: app.chat.composer.text == "early")
-            await until(pilot, lambda: app.chat.is_ready)
-            assert app.chat.composer.text == "early"
+            await until(pilot, lambda: app.main.composer.text == "early")
+            await until(pilot, lambda: app.main.is_ready)
+            assert app.main.composer.text == "early"
         await house.leave()
 
     run(story())

@@ -25,7 +25,7 @@ def words(pilot):
 async def grown(pilot):
     """Make the window large again, and wait until it can be typed into."""
     await pilot.resize_terminal(80, 24)
-    await until(pilot, lambda: pilot.app.chat.composer.has_focus_within)
+    await until(pilot, lambda: pilot.app.main.composer.has_focus_within)
 
 
 def long_fold(turns):
@@ -72,7 +72,7 @@ def test_a_window_that_is_too_small_says_so_and_loses_nothing(tmp_path, size):
             await grown(pilot)
             await shows(pilot, "❯ hi")
             await pilot.press("s")
-            assert pilot.app.chat.composer.text == "drafts"
+            assert pilot.app.main.composer.text == "drafts"
 
     run(story())
 
@@ -88,7 +88,7 @@ def test_a_storm_of_resizes_while_it_streams_ends_in_order(tmp_path):
                 await pilot.resize_terminal(chance.randint(1, 140), chance.randint(1, 50))
             await pilot.resize_terminal(80, 24)
             await shows(pilot, "the end")
-            assert pilot.app.chat.conversation.follows
+            assert pilot.app.main.conversation.follows
 
     run(story())
 
@@ -103,7 +103,7 @@ def test_themes_change_what_is_drawn(tmp_path, chosen, palette):
             other = LIGHT if palette is DARK else DARK
             pilot.app.theme = other.name
             await until(pilot, lambda: other.background in pilot.app.export_screenshot())
-            assert pilot.app.chat.conversation.window.painter.pen.palette is other
+            assert pilot.app.main.conversation.window.painter.pen.palette is other
 
     run(story())
 
@@ -115,7 +115,7 @@ def test_without_colours_no_colour_is_shown(tmp_path, monkeypatch):
         async with app_at(own_house(tmp_path, {"text": "Hello."})) as pilot:
             await say(pilot, "hi")
             assert "Hello." in seen(pilot)
-            pilot.app.chat.composer.load("typed")
+            pilot.app.main.composer.load("typed")
             await shows(pilot, "typed")
             found = styles_of(pilot.app.screen)
             assert not [one for one in found if one.color or one.bgcolor]
@@ -123,7 +123,7 @@ def test_without_colours_no_colour_is_shown(tmp_path, monkeypatch):
             screen = pilot.app.screen
             await until(pilot, lambda: any(one.reverse for one in styles_of(screen)))  # it blinks
             await pilot.press("f1")  # the keys, on a page of their own
-            await until(pilot, lambda: pilot.app.screen is not pilot.app.chat)
+            await until(pilot, lambda: pilot.app.screen is not pilot.app.main)
             await pilot.pause()
             assert not [one for one in styles_of(pilot.app.screen) if one.color or one.bgcolor]
 
@@ -181,7 +181,7 @@ def test_a_light_terminal_gets_the_light_theme(tmp_path, monkeypatch):
 def test_of_a_long_session_only_the_end_is_drawn_and_the_rest_comes_by_scrolling(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
-            view = pilot.app.chat.conversation
+            view = pilot.app.main.conversation
             fold = long_fold(2000)
             view.show(fold)
             await shows(pilot, "answer 2000")
@@ -206,7 +206,7 @@ def test_of_a_long_session_only_the_end_is_drawn_and_the_rest_comes_by_scrolling
 def test_ctrl_home_goes_to_the_very_first_block_at_once(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
-            view = pilot.app.chat.conversation
+            view = pilot.app.main.conversation
             view.show(long_fold(1200))
             await pilot.press("ctrl+home")
             await until(pilot, lambda: "❯ prompt 1\n" in seen(pilot).replace(" \n", "\n"))
@@ -219,7 +219,7 @@ def test_what_is_drawn_stays_bounded_however_long_it_goes_on(tmp_path):
 
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
-            view = pilot.app.chat.conversation
+            view = pilot.app.main.conversation
             fold = Fold()
             view.show(fold)
             for seq, block in enumerate(long_fold(1000).blocks):
@@ -237,7 +237,7 @@ def test_what_is_drawn_stays_bounded_however_long_it_goes_on(tmp_path):
 def test_what_comes_at_once_in_great_number_is_drawn_from_its_end(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
-            view = pilot.app.chat.conversation
+            view = pilot.app.main.conversation
             fold = long_fold(3)
             view.show(fold)
             for block in long_fold(500).blocks:
@@ -254,7 +254,7 @@ def test_what_comes_at_once_in_great_number_is_drawn_from_its_end(tmp_path):
 def test_who_has_scrolled_up_is_left_there_while_more_comes(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
-            view = pilot.app.chat.conversation
+            view = pilot.app.main.conversation
             fold = long_fold(60)
             view.show(fold)
             await pilot.press("pageup", "pageup")

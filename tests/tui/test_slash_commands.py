@@ -35,7 +35,7 @@ def test_an_unknown_command_is_one_notice_and_the_line_is_there_to_be_mended(tmp
     async def story(pilot, house):
         await obey(pilot, "/modle x")
         await shows(pilot, "there is no command /modle. Did you mean /mode")
-        assert pilot.app.chat.composer.text == "/modle x"
+        assert pilot.app.main.composer.text == "/modle x"
         assert not house.is_begun
 
     play(tmp_path, story)
@@ -138,10 +138,10 @@ def test_rewind_takes_turns_back(tmp_path):
         await obey(pilot, "/rewind")
         await shows(pilot, "taken back")
         assert "and?" not in await house.preview(house.session.id)
-        shown = pilot.app.chat.conversation.window.copied(lambda _: (0, -1))
+        shown = pilot.app.main.conversation.window.copied(lambda _: (0, -1))
         assert "Hello." in shown and "Again." not in shown
         assert "taken back: “and?”;" in shown  # and not by whom: that is who reads it
-        composer = pilot.app.chat.composer
+        composer = pilot.app.main.composer
         await until(pilot, lambda: composer.text == "and?")  # to be asked in another way
         await obey(pilot, "/copy")
         await shows(pilot, "Copied")

@@ -176,7 +176,7 @@ def test_the_editor_writes_the_prompt_and_its_text_is_neutral(tmp_path, monkeypa
     async def story(pilot, house):
         monkeypatch.setenv("EDITOR", str(editor))
         await pilot.press(*"half", "ctrl+g")
-        composer = pilot.app.chat.composer
+        composer = pilot.app.main.composer
         await until(pilot, lambda: composer.text == "from the editor \\x1b[2J")
         monkeypatch.setenv("EDITOR", "/no/such/editor")
         await obey(pilot, "/editor")
@@ -194,7 +194,7 @@ def test_earlier_prompts_are_searched(tmp_path):
         await pilot.press(*"one")
         await press(pilot, "enter")
         await closes(pilot)
-        await until(pilot, lambda: pilot.app.chat.composer.text == "one thing")
+        await until(pilot, lambda: pilot.app.main.composer.text == "one thing")
 
     play(tmp_path, story, "Hello.", "Hello.")
 

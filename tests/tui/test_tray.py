@@ -35,10 +35,10 @@ def test_a_row_says_whose_it_is_and_what_it_is_about():
 async def begin(pilot, house, prompt):
     """A session whose question stays behind."""
     await say(pilot, prompt, wait=False)
-    await until(pilot, lambda: pilot.app.chat.approvals.panel.is_open)
+    await until(pilot, lambda: pilot.app.main.approvals.panel.is_open)
     await house.renew()
-    await pilot.app.chat.rejoin()
-    await until(pilot, lambda: pilot.app.chat.composer.has_pseudo_class("focus-within"))
+    await pilot.app.main.session.rejoin()
+    await until(pilot, lambda: pilot.app.main.composer.has_pseudo_class("focus-within"))
 
 
 def test_every_one_of_several_is_answered_in_its_own_session(tmp_path):
@@ -67,7 +67,7 @@ def test_every_one_of_several_is_answered_in_its_own_session(tmp_path):
             await shows(pilot, "No session needs approval.")
             assert [one.name for one in folder.iterdir()] == [wanted]
             await pilot.press("f3")
-            await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+            await until(pilot, lambda: pilot.app.screen is pilot.app.main)
 
     run(story())
 
@@ -117,7 +117,7 @@ def test_the_page_says_so_where_nothing_waits(tmp_path):
             await pilot.press("f3")
             await shows(pilot, "No session needs approval.")
             await pilot.press("escape")
-            await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+            await until(pilot, lambda: pilot.app.screen is pilot.app.main)
 
     run(story())
 
@@ -135,9 +135,9 @@ def test_ctrl_c_closes_what_is_being_written_and_then_the_page(tmp_path):
             await until(pilot, lambda: panel.note.is_open)
             await pilot.press("ctrl+c")
             await until(pilot, lambda: not panel.note.is_open)
-            assert pilot.app.screen is not pilot.app.chat
+            assert pilot.app.screen is not pilot.app.main
             await pilot.press("ctrl+c")
-            await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+            await until(pilot, lambda: pilot.app.screen is pilot.app.main)
             assert not (tmp_path / "workspace/made").exists()
 
     run(story())

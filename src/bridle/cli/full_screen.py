@@ -71,7 +71,7 @@ def run_screen(
     """
     gc.disable()
     app = BridleApp(lambda: _collected(opening), theme=theme)
-    app.chat.preface = preface
+    app.main.preface = preface
     try:
         return asyncio.run(_run(app))
     except KeyboardInterrupt:

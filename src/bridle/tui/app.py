@@ -18,8 +18,8 @@ from textual.driver import Driver
 from textual.screen import Screen
 from textual.theme import Theme
 
-from bridle.tui.chat import ChatScreen
 from bridle.tui.render.palette import DARK, LIGHT, Palette, palette_of
+from bridle.tui.screens.main import MainScreen
 from bridle.tui.splash import as_usual
 from bridle.tui.theme import first_theme, theme_name
 
@@ -44,7 +44,7 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
     _styled = ""  # the theme of the first picture
     BINDINGS: ClassVar[list[BindingType]] = []
     CSS = """
-    ChatScreen { background: $background; color: $foreground; }
+    MainScreen { background: $background; color: $foreground; }
     Toast { background: $panel; padding: 0 1; }
     """
 
@@ -58,7 +58,7 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
         for palette in (DARK, LIGHT):
             self.register_theme(theme_of(palette))
         self.theme = theme_name(first_theme(theme, os.environ), os.environ)
-        self.chat = ChatScreen(opening, self.palette)
+        self.main = MainScreen(opening, self.palette)
         if self.no_color:  # Textual leaves greys, and takes an empty variable for a wish
             from bridle.tui.render.no_color import Colourless, coloured
 
@@ -83,11 +83,11 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
     @property
     def house(self) -> "House | None":
         """Where the sessions live; None as long as it is not open."""
-        return self.chat.house
+        return self.main.house
 
     def get_default_screen(self) -> Screen[None]:
         """The one screen."""
-        return self.chat
+        return self.main
 
     def get_css_variables(self) -> dict[str, str]:
         """The colours; there is nothing to colour before a theme was chosen."""
@@ -117,7 +117,7 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
         queue of each parent; bindings run at the end of that way. Letters are inserted at its
         beginning, so they would overtake a Backspace that was pressed before them.
         """
-        self.chat.hurry()
+        self.main.draw_key()
         self.app_focus = True
         if isinstance(event, events.Key) and await self._check_bindings(event.key, priority=True):
             return
@@ -148,8 +148,8 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
 
     def watch_theme(self, theme: str) -> None:
         """Other colours for what draws its own."""
-        if self.is_running and hasattr(self, "chat"):
-            self.chat.repaint(self.palette)
+        if self.is_running and hasattr(self, "main"):
+            self.main.repaint(self.palette)
 
     def fail(self, error: BaseException) -> None:
         """Nothing can be done here: end, and say why outside."""
@@ -188,7 +188,7 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
 
     def _keep_typed(self) -> None:
         with suppress(Exception):  # it may be what broke
-            self.chat.keep_typed()
+            self.main.keep_typed()
 
     def _handle_exception(self, error: Exception) -> None:
         """Something broke: no traceback on the terminal; whoever ran us says what to do."""

@@ -9,7 +9,7 @@ from bridle.events import When
 from bridle.protocols.session import Conversation
 
 
-class Carrying:
+class PromptQueue:
     """The verbs of one session."""
 
     def __init__(self, session: Conversation) -> None:

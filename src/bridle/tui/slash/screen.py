@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from textual.app import SuspendNotSupported
 
@@ -13,7 +13,7 @@ from bridle.presentation.blocks import Block, Call, Prompt, Reply, Thought
 from bridle.presentation.commands import Command
 from bridle.tui.clipboard import code_blocks, copy
 from bridle.tui.dialogs import AskText, Choose, Confirm, TextPage
-from bridle.tui.editor import edited
+from bridle.tui.editor import edit_text
 from bridle.tui.house import House
 from bridle.tui.keys import help_lines
 from bridle.tui.screens.sessions import Picker
@@ -23,8 +23,8 @@ from bridle.tui.theme import theme_name
 from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:
-    from bridle.tui.chat import ChatScreen
-    from bridle.tui.composer_screen import Commanding
+    from bridle.tui.screens.main import MainScreen
+    from bridle.tui.screens.session import SessionController
 
 T = TypeVar("T")
 
@@ -53,13 +53,20 @@ class ScreenInteraction:
 
     is_screen = True
 
-    def __init__(self, screen: "Commanding") -> None:
-        self._screen = cast("ChatScreen", screen)
+    def __init__(self, screen: "MainScreen") -> None:
+        self._screen = screen
         self.screen_commands: Mapping[str, Handler] = {
             "copy": self._copy,
             "editor": self._editor,
             "find": self._find,
         }
+
+    @property
+    def _session(self) -> "SessionController":
+        session = self._screen.session
+        if session is None:
+            raise SessionError("the session is not open yet", hint="Try again in a moment.")
+        return session
 
     @property
     def backend(self) -> House:
@@ -80,11 +87,11 @@ class ScreenInteraction:
     def show(self, text: str, severity: Severity = "information") -> None:
         """Show a line in the conversation."""
         tone, mark = _TONES[severity]
-        self._screen.tell(text, tone, mark)
+        self._session.tell(text, tone, mark)
 
     def show_progress(self, text: str) -> None:
         """Show a text at the end of the status bar."""
-        self._screen.bar.say(text)
+        self._screen.bar.show_message(text)
 
     async def show_lines(self, title: str, lines: Lines) -> None:
         """Show a page over the screen."""
@@ -119,12 +126,12 @@ class ScreenInteraction:
     async def switch(self, change: Awaitable[T]) -> T:
         """Await what may lead to another session, and show it from its beginning."""
         result = await change
-        await self._screen.rejoin()
-        if (following := self._screen.following) is not None:
+        await self._session.rejoin()
+        if (follower := self._session.follower) is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_SOON):
-                    await following.came.wait()
-        await self._screen.look_for_commands()
+                    await follower.came.wait()
+        await self._session.read_commands()
         for remark in self.backend.remarks():
             self.show(remark)
         return result
@@ -136,7 +143,7 @@ class ScreenInteraction:
     async def send(self, text: str) -> None:
         """Send a prompt, as if it had been typed."""
         is_busy = self.backend.session.is_busy
-        await self._screen.send(text, "queue" if is_busy else "idle")
+        await self._session.send(text, "queue" if is_busy else "idle")
 
     async def resume(self) -> None:
         """Do nothing: the screen resumes a session as it shows it."""
@@ -166,7 +173,7 @@ class ScreenInteraction:
 
     async def answer_approvals(self) -> None:
         """Open the page with the approvals of all sessions."""
-        self._screen.approvals.open_tray()
+        self._screen.approvals.open_approvals()
 
     def leave(self) -> None:
         """End the screen."""
@@ -200,10 +207,10 @@ class ScreenInteraction:
     async def edit(self, text: str) -> None:
         """Open the user's editor with what is typed; the session goes on meanwhile."""
         composer = self._screen.composer
-        before = text or composer.whole
+        before = text or composer.full_text
         with self._suspended():
             try:
-                after = await asyncio.to_thread(edited, before, dict(os.environ))
+                after = await asyncio.to_thread(edit_text, before, dict(os.environ))
             finally:  # a Ctrl-C that was the editor's is heard before the terminal is ours again
                 await asyncio.sleep(_HEARD)
         composer.load(after)

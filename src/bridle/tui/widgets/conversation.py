@@ -240,6 +240,13 @@ class Conversation(ScrollView, can_focus=False):
         window.unfolded = window.unfolded | places if unfolded else window.unfolded - places
         self._draw_again(places)
 
+    def unfold_thoughts(self, unfolded: bool) -> None:
+        """Unfold all thoughts, or fold them."""
+        from bridle.presentation.blocks import Thought
+
+        blocks = self.fold.blocks
+        self.unfold({at for at, one in enumerate(blocks) if isinstance(one, Thought)}, unfolded)
+
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Where a click begins."""
         self._pressed = event.x, event.y
