@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # file stay together; tests/conftest.py says which files run first.
 PARALLEL := --numprocesses=$(shell echo $$((3 * $$(nproc 2>/dev/null || echo 2) / 2))) --dist=loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo test check format snapshots soak bench system node page clean
+.PHONY: help setup demo quick test check format snapshots soak bench system node page clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,9 @@ page: ## build the page (web/) into src/bridle/server/page
 
 demo: setup ## a scripted model fixes a failing test with the real tools; no key needed
 	@$(BIN)/bridle demo
+
+quick: setup ## run the tests that start no program, no browser and no screen
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python scripts/run-tests $(PARALLEL) -m "not (process or browser or database or screen or slow)"
 
 # With PYTHONDONTWRITEBYTECODE set, each process would compile every test again.
 test: setup system node ## run all tests

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from zlib import crc32
 
 import pytest
@@ -13,6 +14,7 @@ import pytest_timeout
 from hypothesis import settings
 
 from rig import SOAK
+from tiers import MARKS, marks_of
 
 settings.register_profile(
     "house", deadline=None, database=None, derandomize=not SOAK, max_examples=1000 if SOAK else 100
@@ -109,43 +111,35 @@ class ProgressWatch:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-# What takes long begins in time, so that no process is left with it when the others are done: by
-# the seconds that the files took on two cores. Between them come the others, mixed: what waits
-# shares the machine with what reckons.
-_IN_TIME = 0.7  # of the whole
-_LONG = (
-    *("tui/test_adversary_server", "chat/http/test_chat_server_command", "web/test_journeys_looks"),
-    *(
-        "web/test_journeys_together",
-        "server/test_server_chaos",
-        "chat/page/test_chat_page_journeys",
-    ),
-    *("chat/test_hostile_people", "mcp/test_conformance_client", "chat/test_guide"),
-    *("chat/page/test_chat_page_looks", "web/test_journeys_doors", "chat/test_parts_die"),
-    *("tui/test_snapshots", "agents/test_claude_failures", "tui/test_adversary_sizes"),
-    *("chat/test_service_killed", "chat/test_service_away", "web/test_journeys_work"),
-    *("web/test_journeys_turns", "bridges/test_acp_editor", "cli/test_background_command"),
-    *("corpus/test_hostile_corpus", "tui/test_screen_sizes", "chat/test_workers_killed"),
-    *("server/test_schemathesis", "agents/test_acp_scripted", "tui/test_slash_pages"),
-    *("tui/test_question_panel", "agents/test_claude_conformance", "cli/test_completion"),
-    *("chat/test_remote_tools", "cli/test_mcp_command", "tools/test_lifeline"),
-    *("chat/test_mcp_foreign", "agents/test_acp_engine", "web/test_journeys_long"),
-    *("web/test_journeys_safety", "journeys/test_same_journey", "workspace/test_path_attacks"),
-)
+_WEIGHTS = {"browser": 20, "process": 10, "database": 5, "screen": 5, "slow": 20}
+_HEAVY = 50  # files that are started in time, so that no worker is left with one at the end
+_IN_TIME = 0.7  # of the run
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` deselects
 def pytest_collection_modifyitems(config, items):
-    """Where several processes share the files (`make test`): in an order of their own."""
-    if not hasattr(config, "workerinput"):
-        return
-    turn = {f"tests/{name}.py": _IN_TIME * at / len(_LONG) for at, name in enumerate(_LONG)}
+    """Mark the tests by what they use. Several workers start the heavy files first.
+
+    The others come between them, in a mixed order: what waits shares the machine with what
+    computes.
+    """
+    weights = Counter()
     for item in items:
-        name = item.path.relative_to(config.rootpath).as_posix()
-        turn.setdefault(name, crc32(name.encode()) / 2**32)
-    items.sort(key=lambda item: turn[item.path.relative_to(config.rootpath).as_posix()])
+        names = marks_of(item) | {mark.name for mark in item.iter_markers() if mark.name in MARKS}
+        for name in names:
+            item.add_marker(name)
+        weights[item.path] += 1 + sum(_WEIGHTS[name] for name in names)
+    if hasattr(config, "workerinput"):
+        order = {
+            path: crc32(path.relative_to(config.rootpath).as_posix().encode()) / 2**32
+            for path in weights
+        }
+        for place, (path, _) in enumerate(weights.most_common(_HEAVY)):
+            order[path] = _IN_TIME * place / _HEAVY
+        items.sort(key=lambda item: order[item.path])
 
 
 def pytest_collection_finish():
-    """What was read until now stays to the end: looking for garbage there is time lost."""
+    """Exclude what was imported until now from garbage collection: it stays to the end."""
     gc.collect()
     gc.freeze()

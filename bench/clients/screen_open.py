@@ -16,7 +16,7 @@ from typing import Any
 
 from terminal import Terminal, plain
 
-TYPE = "sk, or / for commands"  # the cursor may stand on its first letter
+TYPE = "escribe a task, or / for commands"  # the cursor may stand on its first letter
 SCREEN = b"\x1b[?1049h"  # another screen: once the first picture's, once Textual's
 DRAWN = b"\x1b[?2026l"  # Textual's end of a picture
 IMPORT = "import textual.app, os; os.write(1, b'imported')"

@@ -23,7 +23,7 @@ def test_a_session_on_a_server_is_begun_answered_and_gone_on_with(place, open_te
     server = open_terminal("bridle", "serve", "--port", "0", "--model", model, size=(200, 30))
     url = re.search(r"serves (http://\S+)", server.until("serves http://"))[1]
     first = open_terminal("bridle", "attach", url)
-    first.until("Ask for something", f"at {url}")
+    first.until("Describe a task and press", f"at {url}")
     first.say("make a file")
     first.until("I ask first.", "Run this command?")
     [session] = place.sessions()

@@ -45,7 +45,7 @@ def test_every_key_is_applied_in_the_order_in_which_it_arrived(
 ):
     model = place.script(*story(streaming))
     screen = open_terminal("bridle", "--model", model)
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     if streaming:
         screen.say("begin")
         screen.until("word word")
@@ -63,7 +63,7 @@ def test_every_key_is_applied_in_the_order_in_which_it_arrived(
 def test_after_a_click_on_the_conversation_letters_reach_the_composer(place, open_terminal):
     model = place.script("an answer to click on")
     screen = open_terminal("bridle", "--model", model)
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.click(30, 10)
     screen.type("before")
     screen.until("› before")
@@ -92,7 +92,7 @@ def program(place, name, *lines):
 def test_without_a_chosen_editor_ctrl_g_opens_one_that_is_installed(place, open_terminal):
     program(place, "sensible-editor", 'echo "and more" >> "$1"')
     screen = open_terminal("bridle", "--model", place.script("done"))
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.type("a draft")
     screen.until("› a draft")
     screen.press("C-g")
@@ -109,7 +109,7 @@ def test_an_editor_that_fails_gives_the_screen_back_with_the_draft(
     program(place, "quit-with-an-error", "echo CHANGED > $1", "echo GONE", "exit 1")  # vim's :cq
     place.environ["EDITOR"] = editor
     screen = open_terminal("bridle", "--model", place.script("done"))
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     if opened_with == "C-g":
         screen.type("a draft")
         screen.until("› a draft")
@@ -135,7 +135,7 @@ def test_ctrl_c_stops_the_turn_then_clears_the_draft_and_leaves_only_when_nothin
 ):
     model = place.script({"text": "word " * 60_000, "pause": 0.01}, "still here")
     screen = open_terminal("bridle", "--model", model)
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("go on and on")
     screen.until("word word")
     screen.type("a draft")
@@ -156,7 +156,7 @@ def test_ctrl_c_stops_the_turn_then_clears_the_draft_and_leaves_only_when_nothin
 
 def test_what_was_deleted_comes_back_with_ctrl_y(place, open_terminal):
     screen = open_terminal("bridle", "--model", place.script("done"))
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.press(*"one", "Space", *"two", "C-w", *"three", "Space", "C-y")
     screen.until("› one three two")
     screen.press("C-a", "C-k", "X", "C-y", "C-_")
@@ -168,7 +168,7 @@ def test_ctrl_z_gives_the_terminal_back_to_the_shell_until_fg(place, open_termin
     screen.until("bash-")
     screen.type(f"bridle --model {place.script('an answer')}")
     screen.press("Enter")
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("hello there")
     screen.until("an answer")
     screen.press(*"draft", "C-z")
@@ -184,7 +184,7 @@ def test_ctrl_z_gives_the_terminal_back_to_the_shell_until_fg(place, open_termin
 
 def test_ctrl_z_without_a_shell_to_go_back_to_stops_nothing(place, open_terminal):
     screen = open_terminal("bridle", "--model", place.script("done"))
-    screen.until("Ask for something", "sandbox")
+    screen.until("Describe a task and press", "sandbox")
     screen.press("C-z")
     screen.until("by a shell with job control")
     screen.type("still here")
@@ -193,10 +193,10 @@ def test_ctrl_z_without_a_shell_to_go_back_to_stops_nothing(place, open_terminal
 
 def test_ctrl_l_repaints_what_another_program_wrote_over(place, open_terminal):
     screen = open_terminal("bridle", "--model", place.script("done"))
-    screen.until("Ask for something", "sandbox")
+    screen.until("Describe a task and press", "sandbox")
     with open(screen.tty, "w") as terminal:  # noqa: PTH123
         terminal.write("\x1b[5;5HGARBAGE FROM ELSEWHERE\x1b[28;5HMORE GARBAGE")
     screen.until("GARBAGE FROM ELSEWHERE", "MORE GARBAGE")
     screen.press("C-l")
     screen.until_gone("GARBAGE")
-    screen.until("Ask for something", "sandbox")
+    screen.until("Describe a task and press", "sandbox")

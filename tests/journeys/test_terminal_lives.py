@@ -12,7 +12,7 @@ pytestmark = needs_tmux
 
 def begun(screen, words):
     """The screen is open, and this prompt is on its way."""
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say(words)
 
 
@@ -144,10 +144,10 @@ def test_resume_without_an_id_lets_one_choose(place, open_terminal):
         sessions += set(place.sessions()) - set(sessions)
     apples, _ = sessions
     again = open_terminal("bridle", "--resume", "--model", model)
-    again.until("Sessions", "apples please", "pears please", "Esc leaves bridle")
+    again.until("Sessions", "apples please", "pears please", "Esc to quit bridle")
     again.type("apples")
     again.until_gone("pears please")
-    again.answer("Enter", "Esc leaves bridle")
+    again.answer("Enter", "Esc to quit bridle")
     again.until("❯ apples please", "about apples")
     assert f"bridle --resume {apples}" in again.leave()
     none = open_terminal("bridle", "--resume")  # the list needs no model

@@ -19,7 +19,7 @@ def test_a_prompt_streams_asks_and_ends_in_a_result(place, open_terminal):
         {"text": "There it is:\n\n```python\nprint('made')\n```\n"},
     )
     screen = open_terminal("bridle", "--model", model)
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("please make a file")
     screen.until("Run this command?", "tee made.txt", "I will make the file.")
     screen.until("waiting for your answer")
@@ -35,7 +35,7 @@ def test_a_prompt_streams_asks_and_ends_in_a_result(place, open_terminal):
 def test_a_no_runs_nothing_and_the_model_hears_of_it(place, open_terminal):
     model = place.script({"calls": [shell("touch made.txt")]}, {"text": "Then I leave it."})
     screen = open_terminal("bridle", "--model", model)
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("make a file")
     screen.answer("n", "Run this command?")
     screen.until("Then I leave it.")
@@ -46,7 +46,7 @@ def test_typed_ahead_keys_answer_nothing(place, open_terminal):
     """What was meant for the composer stays there; the question waits."""
     model = place.script({"calls": [shell("touch made.txt")]}, {"text": "Done."})
     screen = open_terminal("bridle", "--model", model)
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.press("g", "o", "Enter", *"yyyyyyyy")  # all at once: before anything is asked
     screen.until("Run this command?")
     assert not (place.workspace / "made.txt").exists()
@@ -60,7 +60,7 @@ def test_esc_stops_in_the_middle_and_the_session_is_usable_at_once(place, open_t
         {"text": "Here I am again."},
     )
     screen = open_terminal("bridle", "--model", model, "--mode", "auto")
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("run something long")
     screen.until("This takes a while.", "sleep 300", "Esc to stop")
     screen.press("Escape")
@@ -82,7 +82,7 @@ def test_a_prompt_that_is_sent_while_it_works_waits_its_turn(place, open_termina
         {"text": "Second is done."},
     )
     screen = open_terminal("bridle", "--model", model, "--mode", "auto")
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("the first thing")
     screen.until("First.", "Esc to stop")
     screen.say("the second thing")
@@ -109,7 +109,7 @@ def test_twenty_steps_of_a_plan(place, open_terminal):
         "bridle", "--model", place.script(*replies, {"text": "All twenty."}), "--mode", "plan",
         size=(110, 50),
     )  # fmt: skip
-    screen.until("Ask for something", "plan")
+    screen.until("Describe a task and press", "plan")
     screen.say("write twenty parts")
     screen.until("Go ahead with this plan?", "20. write part 20")
     assert list(place.workspace.iterdir()) == []
@@ -128,7 +128,7 @@ def test_undo_shows_what_it_would_do_and_puts_it_back(place, open_terminal):
         {"text": "Changed it."},
     )
     screen = open_terminal("bridle", "--model", model, "--mode", "edits")
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("change it")
     screen.until("Changed it.")
     screen.rests()
@@ -145,7 +145,7 @@ def test_what_is_hostile_in_a_result_is_shown_and_not_obeyed(place, open_termina
     evil = "printf '\\033]0;owned\\007\\033[2J\\033]52;c;AAAA\\007visible\\n'"
     model = place.script({"calls": [shell(evil)]}, {"text": "bad \x1b[2J \u202e text"})
     screen = open_terminal("bridle", "--model", model, "--mode", "auto")
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("be evil")
     seen = screen.until("\\x1b[2J", "\\u202e")
     assert "be evil" in seen
@@ -155,7 +155,7 @@ def test_what_is_hostile_in_a_result_is_shown_and_not_obeyed(place, open_termina
 
 def test_a_storm_of_sizes_and_a_tiny_window_are_survived(place, open_terminal):
     screen = open_terminal("bridle", "--model", place.script({"text": "Still **here**."}))
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("hello there")
     screen.until("Still here.")
     for size in ((20, 5), (200, 60), (24, 7), (61, 17), (10, 3), (80, 24)) * 3:
@@ -171,7 +171,7 @@ def test_a_storm_of_sizes_and_a_tiny_window_are_survived(place, open_terminal):
 def test_without_colours_there_are_none(place, open_terminal):
     place.environ["NO_COLOR"] = "1"
     screen = open_terminal("bridle", "--model", place.script({"text": "Plain."}))
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("hello there")
     screen.until("Plain.")
     colours = r"\x1b\[(?:[\d;]*;)?(?:[34][0-7]|9[0-7]|10[0-7]|[34]8;[25];[\d;]+)(?:;[\d;]*)?m"
@@ -187,7 +187,7 @@ def test_the_attempts_of_a_request_are_one_row_and_a_broken_reply_is_marked(plac
         for words in (["bridle"], ["bridle", "run", "hi"]):
             screen = open_terminal(*words, "-m", "anthropic/x", size=(90, 30))
             if len(words) == 1:
-                screen.until("Ask for something")
+                screen.until("Describe a task and press")
                 screen.say("hi")
             screen.until("A whole one.", "discarded")
             rows = screen.seen.splitlines()

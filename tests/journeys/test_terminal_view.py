@@ -35,7 +35,7 @@ def grounds(screen):
 
 def test_marked_text_is_highlighted_and_copied_as_it_was_written(place, open_terminal):
     screen = open_terminal("bridle", "--model", place.script(ANSWER), size=(80, 30))
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("answer me")
     lines = screen.until("return one").split("\n")
     screen.rests()
@@ -58,7 +58,7 @@ def test_soft_line_breaks_stay_line_breaks(place, open_terminal):
     screen = open_terminal(
         "bridle", "--model", place.script("Line 1\nLine 2\nLine 3"), size=(80, 24)
     )
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("three lines")
     screen.until("   Line 1\n   Line 2\n   Line 3")
 
@@ -67,7 +67,7 @@ def test_the_plain_theme_has_the_colours_of_the_terminal_alone(place, open_termi
     screen = open_terminal(
         "bridle", "--theme", "plain", "--model", place.script(ANSWER), size=(120, 40)
     )
-    screen.until("Ask for something")
+    screen.until("Describe a task and press")
     screen.say("answer me")
     screen.until("return one", "context")
     screen.rests()
@@ -77,7 +77,7 @@ def test_the_plain_theme_has_the_colours_of_the_terminal_alone(place, open_termi
 @pytest.mark.parametrize("wide", [100, 120, 200])
 def test_a_window_that_gets_wide_enough_shows_the_side_panel(place, open_terminal, wide):
     screen = open_terminal("bridle", "--model", place.script("done"), size=(80, 24))
-    screen.until("Ask for something", "sandbox")
+    screen.until("Describe a task and press", "sandbox")
     screen.resize(wide, 40)
     screen.until("context", "cost")
     screen.press("F2")

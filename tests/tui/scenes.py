@@ -11,7 +11,7 @@ from bridle.cli.local_backend import LocalBackend
 from bridle.cli.setup import Setup
 from bridle.cli.start_checks import StartChecks
 from bridle.tui.app import BridleApp
-from bridle.tui.widgets.composer import Lines
+from bridle.tui.widgets.composer import PromptInput
 from tui.screen_rig import app_at, say, shows, until
 from tui.slash_rig import press
 
@@ -152,7 +152,7 @@ async def sessions(folder, **more):
     async with talk(folder, **more) as pilot:
         await say(pilot, "/sessions", wait=False)
         await shows(pilot, "Sessions")
-        await shows(pilot, "this one · done")
+        await shows(pilot, "current · done")
         yield pilot
 
 
@@ -251,7 +251,7 @@ async def rewound(folder, **more):
         await say(pilot, "and how are you?")
         await say(pilot, "/rewind", wait=False)
         await shows(pilot, "taken back")
-        lines = pilot.app.main.query_one(Lines)
+        lines = pilot.app.main.query_one(PromptInput)
         await until(pilot, lambda: lines.has_focus and lines.text == "and how are you?")
         yield pilot
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridle.tui.driver import END, START, Parted
+from bridle.tui.driver import END, START, PasteSplitter
 from tui.rig import script
 from tui.test_opening import Terminal
 
@@ -10,7 +10,7 @@ EVIL = "look \x1b[31m at\r/mode auto\rthis \x1b\x1b[20 \x1b[A\ry\x00y"
 
 
 def parted(*chunks):
-    parts = Parted()
+    parts = PasteSplitter()
     found = [piece for chunk in chunks for piece in parts.feed(chunk)]
     return [*found, *parts.flush()]
 
@@ -30,7 +30,7 @@ def test_a_paste_that_comes_byte_by_byte_and_another_behind_it():
 
 
 def test_escape_alone_is_a_key_once_nothing_follows():
-    parts = Parted()
+    parts = PasteSplitter()
     assert list(parts.feed("\x1b")) == []
     assert parts.is_waiting
     assert list(parts.flush()) == [("\x1b", False)]
@@ -38,7 +38,7 @@ def test_escape_alone_is_a_key_once_nothing_follows():
 
 
 def test_nothing_of_a_paste_without_its_end_is_a_key():
-    parts = Parted()
+    parts = PasteSplitter()
     assert list(parts.feed(START + EVIL)) == []
     assert not parts.is_waiting
     assert list(parts.flush()) == []

@@ -151,7 +151,7 @@ def test_what_is_typed_is_kept_when_a_signal_ends_it(tmp_path):
             await say(pilot, "first")
             pilot.app.main.composer.load("half a thought")
             pilot.app.main.session.prompt_queue.held.append("held back")
-            pilot.app.send_away()
+            pilot.app.terminate()
             await pilot.pause()
         kept = Drafts(tmp_path / "state").of(house.session.id)
         assert "half a thought" in kept
@@ -183,7 +183,7 @@ def test_an_editor_without_room_for_its_file_changes_nothing(tmp_path, monkeypat
             pilot.app.main.composer.load("a prompt")
             await pilot.press("ctrl+g")
             await shows(pilot, "is unchanged")
-            assert pilot.app.main.composer.whole == "a prompt"
+            assert pilot.app.main.composer.full_text == "a prompt"
 
     run(story())
 
@@ -199,7 +199,7 @@ def test_an_editor_that_fails_changes_nothing(tmp_path, monkeypatch, editor):
             pilot.app.main.composer.load("a prompt")
             await pilot.press("ctrl+g")
             await until(pilot, lambda: len(pilot.app.main.conversation.fold.blocks) > 0)
-            assert pilot.app.main.composer.whole == "a prompt"
+            assert pilot.app.main.composer.full_text == "a prompt"
             assert pilot.app.failure is None
 
     run(story())
@@ -215,9 +215,9 @@ def test_an_editor_that_writes_rubbish_gives_harmless_text(tmp_path, monkeypatch
     async def story():
         async with app_at(own_house(tmp_path, "one")) as pilot:
             await pilot.press("ctrl+g")
-            await until(pilot, lambda: pilot.app.main.composer.whole)
-            assert "\x1b" not in pilot.app.main.composer.whole
-            assert "\0" not in pilot.app.main.composer.whole
+            await until(pilot, lambda: pilot.app.main.composer.full_text)
+            assert "\x1b" not in pilot.app.main.composer.full_text
+            assert "\0" not in pilot.app.main.composer.full_text
 
     run(story())
 
@@ -248,7 +248,7 @@ def test_ctrl_c_in_the_editor_is_the_editor_s(tmp_path):
 def test_what_is_typed_behind_enter_is_no_part_of_what_was_sent(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, "one", "two")) as pilot:
-            lines = pilot.app.main.composer._lines
+            lines = pilot.app.main.composer._input
             for character in "first\rsecond\ryyy":
                 key = "enter" if character == "\r" else character
                 lines.post_message(events.Key(key, character))
@@ -257,7 +257,7 @@ def test_what_is_typed_behind_enter_is_no_part_of_what_was_sent(tmp_path):
                 one.text for one in pilot.app.main.conversation.fold.blocks if type(one) is Prompt
             ]
             assert sent == ["first", "second"]
-            assert pilot.app.main.composer.whole == "yyy"
+            assert pilot.app.main.composer.full_text == "yyy"
 
     run(story())
 
@@ -268,7 +268,7 @@ def test_a_command_typed_in_one_go_is_not_completed_to_another(tmp_path):
         async with app_at(house) as pilot:
             await pilot.press("/", "m", "o")
             await until(pilot, lambda: pilot.app.main.composer.is_listing)
-            lines = pilot.app.main.composer._lines
+            lines = pilot.app.main.composer._input
             for character in "de edits\r":
                 key = {"\r": "enter", " ": "space"}.get(character, character)
                 lines.post_message(events.Key(key, character))

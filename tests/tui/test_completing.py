@@ -1,18 +1,18 @@
-"""What could be completed and what fits: pure functions, and what is folded."""
+"""What could be completed and what matches: pure functions, and what is folded."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.presentation.commands import TABLE, Command
-from bridle.tui.model.fuzzy import fits, fitting
+from bridle.tui.model.fuzzy import best_matches, matches
 from bridle.tui.widgets.completion import (
-    Wanted,
+    Target,
     argument_choices,
     command_choices,
+    completion_target,
     file_choices,
-    is_whole,
-    wanted,
+    is_complete,
 )
 from bridle.tui.widgets.composer import Pastes
 
@@ -20,34 +20,34 @@ from bridle.tui.widgets.composer import Pastes
 @pytest.mark.parametrize(
     ("line", "row", "found"),
     [
-        ("/", 0, Wanted("command", "", 0)),
-        ("/mo", 0, Wanted("command", "mo", 0)),
+        ("/", 0, Target("command", "", 0)),
+        ("/mo", 0, Target("command", "mo", 0)),
         ("/mo", 1, None),
         (" /mo", 0, None),
         ("/usr/bin", 0, None),
-        ("/mode a", 0, Wanted("argument", "a", 6, "mode")),
+        ("/mode a", 0, Target("argument", "a", 6, "mode")),
         ("/rename a", 0, None),
         ("/mode auto now", 0, None),
-        ("@src", 0, Wanted("file", "src", 0)),
-        ("see (@src/a", 2, Wanted("file", "src/a", 5)),
+        ("@src", 0, Target("file", "src", 0)),
+        ("see (@src/a", 2, Target("file", "src/a", 5)),
         ("me@home", 0, None),
         ("@a b", 0, None),
-        ("/rename @a", 0, Wanted("file", "a", 8)),
+        ("/rename @a", 0, Target("file", "a", 8)),
     ],
 )
 def test_what_is_wanted_where_the_cursor_stands(line, row, found):
-    assert wanted(line, row, len(line)) == found
+    assert completion_target(line, row, len(line)) == found
 
 
 def test_what_stands_behind_the_cursor_does_not_count():
-    assert wanted("/mode x", 0, 3) == Wanted("command", "mo", 0)
+    assert completion_target("/mode x", 0, 3) == Target("command", "mo", 0)
 
 
 def test_every_command_is_offered_and_the_exact_name_comes_first():
     assert len(command_choices("")) == len(TABLE)
     for one in TABLE:
         assert command_choices(one.name)[0].text == f"/{one.name}"
-        assert is_whole(Wanted("command", one.name, 0), "/other")
+        assert is_complete(Target("command", one.name, 0), "/other")
 
 
 def test_letters_in_their_order_will_do_where_no_name_begins_so():
@@ -62,9 +62,9 @@ def test_a_users_own_commands_stand_beside_ours():
 
 
 def test_arguments_come_from_a_list_or_from_the_house():
-    fixed = argument_choices(Wanted("argument", "pl", 6, "mode"))
+    fixed = argument_choices(Target("argument", "pl", 6, "mode"))
     assert [one.text for one in fixed] == ["plan"]
-    asked = argument_choices(Wanted("argument", "", 7, "model"), [("a/b\x1b", "x"), ("c", "")])
+    asked = argument_choices(Target("argument", "", 7, "model"), [("a/b\x1b", "x"), ("c", "")])
     assert [one.text for one in asked] == ["a/b\\x1b", "c"]
 
 
@@ -74,18 +74,18 @@ def test_files_with_spaces_are_quoted():
 
 def test_the_best_file_comes_first():
     names = ["docs/composer/notes.md", "src/tui/widgets/composer.py", "src/tui/widgets/composer.py"]
-    assert fitting("composer", names)[0] == "src/tui/widgets/composer.py"
-    assert fitting("tuicomp", names)[0] == "src/tui/widgets/composer.py"
-    assert fitting("notes", names) == ("docs/composer/notes.md",)
-    assert fitting("", names, 2) == tuple(names[:2])
+    assert best_matches("composer", names)[0] == "src/tui/widgets/composer.py"
+    assert best_matches("tuicomp", names)[0] == "src/tui/widgets/composer.py"
+    assert best_matches("notes", names) == ("docs/composer/notes.md",)
+    assert best_matches("", names, 2) == tuple(names[:2])
 
 
 @given(st.text(max_size=12), st.lists(st.text(max_size=20), max_size=20))
 def test_whatever_is_typed_what_is_found_fits_and_is_found_once_each(query, names):
-    found = fitting(query, names)
-    assert all(fits(query, one) for one in found)
+    found = best_matches(query, names)
+    assert all(matches(query, one) for one in found)
     if query.strip():
-        assert sorted(found) == sorted(one for one in names if fits(query, one))
+        assert sorted(found) == sorted(one for one in names if matches(query, one))
 
 
 def test_markers_of_one_size_are_told_apart_and_a_changed_one_is_plain_text():

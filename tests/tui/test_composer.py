@@ -5,8 +5,8 @@ from textual import events
 from textual.app import App
 
 from bridle.presentation.commands import Command
-from bridle.tui.widgets.composer import Composer, Lines
-from bridle.tui.widgets.history import Drafts, Prompts
+from bridle.tui.widgets.composer import Composer
+from bridle.tui.widgets.history import Drafts, PromptHistory
 from rig import run
 
 FILES = ("src/app.py", "src/apple.md", "docs/a b.md")
@@ -18,7 +18,7 @@ class Small(App):
     def __init__(self, state=None, files=None):
         super().__init__()
         self.sent, self.wants, self.asked = [], [], []
-        prompts, drafts = Prompts(state), Drafts(state)
+        prompts, drafts = PromptHistory(state), Drafts(state)
         own = (Command(name="review", meaning="look at it", own="x"),)
         self.composer = Composer(
             files or self.files, self.arguments, lambda: own, prompts=prompts, drafts=drafts
@@ -40,10 +40,10 @@ class Small(App):
     def on_composer_submitted(self, event):
         self.sent.append((event.text, event.when))
 
-    def on_composer_editor_wanted(self, event):
+    def on_composer_editor_requested(self, event):
         self.wants.append("editor")
 
-    def on_composer_search_wanted(self, event):
+    def on_composer_search_requested(self, event):
         self.wants.append("search")
 
 
@@ -60,7 +60,7 @@ def play(story, **rest):
 
 
 async def paste(app, pilot, text):
-    app.query_one(Lines).post_message(events.Paste(text))
+    app.query_one(PromptInput).post_message(events.Paste(text))
     await pilot.pause()
 
 
@@ -186,7 +186,7 @@ def test_a_megabyte_pasted_is_one_marker_and_goes_with_one_backspace():
     async def story(app, pilot):
         await paste(app, pilot, text)
         assert app.composer.text == "[pasted 1,000,000 characters]"
-        assert app.composer.whole == text
+        assert app.composer.full_text == text
         await pilot.press("backspace")
         assert app.composer.text == ""
         await paste(app, pilot, text)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from bridle.errors import AgentError, ConfigError
-from bridle.tui.editor import edited, editor_of
-from bridle.tui.widgets.history import MOST, Drafts, Prompts
+from bridle.tui.editor import edit_text, find_editor
+from bridle.tui.widgets.history import MOST, Drafts, PromptHistory
 
 
 def test_the_files_are_private(tmp_path):
     folder = tmp_path / "state"
-    Prompts(folder).add("a secret plan")
+    PromptHistory(folder).add("a secret plan")
     Drafts(folder).keep("s", "half a plan")
     modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in folder.iterdir()}
     assert set(modes.values()) == {0o600}
@@ -26,22 +26,22 @@ def test_a_prompt_of_five_thousand_lines_is_remembered(tmp_path):
     text = (
         "a line of a log that was pasted, of eighty characters or so, as logs have them\n" * 5_000
     )
-    Prompts(tmp_path).add(text)
-    again = Prompts(tmp_path)
+    PromptHistory(tmp_path).add(text)
+    again = PromptHistory(tmp_path)
     again.load()
     assert again.newest_first == (text,)
 
 
 def test_the_history_is_bounded_in_number_and_size(tmp_path):
-    prompts = Prompts(tmp_path)
+    prompts = PromptHistory(tmp_path)
     for n in range(60):
         prompts.add(f"{n}" + "x" * 90_000)
     size = (tmp_path / "prompts.jsonl").stat().st_size
     assert size < 4_100_000
-    again = Prompts(tmp_path)
+    again = PromptHistory(tmp_path)
     again.load()
     assert again.newest_first[0].startswith("59x")
-    few = Prompts()
+    few = PromptHistory()
     for n in range(MOST + 10):
         few.add(str(n))
     assert len(few.newest_first) == MOST
@@ -49,8 +49,8 @@ def test_the_history_is_bounded_in_number_and_size(tmp_path):
 
 def test_a_prompt_that_is_sent_before_the_history_was_read_is_there_once(tmp_path):
     """It was typed while the screen opened, and is in the file when somebody reads that."""
-    Prompts(tmp_path).add("yesterday")
-    prompts = Prompts(tmp_path)
+    PromptHistory(tmp_path).add("yesterday")
+    prompts = PromptHistory(tmp_path)
     prompts.add("now")
     prompts.load()
     assert prompts.older("") == "now"
@@ -60,7 +60,7 @@ def test_a_prompt_that_is_sent_before_the_history_was_read_is_there_once(tmp_pat
 
 def test_a_damaged_history_is_read_as_far_as_it_goes(tmp_path):
     (tmp_path / "prompts.jsonl").write_bytes(b'"one"\n\xff\xfe{\n[1]\n"two"\n"thr')
-    prompts = Prompts(tmp_path)
+    prompts = PromptHistory(tmp_path)
     prompts.load()
     assert prompts.newest_first == ("two", "one")
     (tmp_path / "drafts.json").write_bytes(b"{nothing")
@@ -70,7 +70,7 @@ def test_a_damaged_history_is_read_as_far_as_it_goes(tmp_path):
 def test_a_state_folder_that_cannot_be_written_costs_the_history_alone(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
-    prompts = Prompts(blocked)
+    prompts = PromptHistory(blocked)
     prompts.add("one")
     assert prompts.older("") == "one"
     drafts = Drafts(blocked)
@@ -80,13 +80,13 @@ def test_a_state_folder_that_cannot_be_written_costs_the_history_alone(tmp_path)
 
 def test_several_write_at_once_and_no_line_is_torn(tmp_path):
     def write(who):
-        prompts = Prompts(tmp_path)
+        prompts = PromptHistory(tmp_path)
         for n in range(20):
             prompts.add(f"{who}-{n}")
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, "abcd"))
-    prompts = Prompts(tmp_path)
+    prompts = PromptHistory(tmp_path)
     prompts.load()
     assert len(prompts.newest_first) == 80
 
@@ -112,7 +112,7 @@ def test_the_editor_changes_the_text_in_a_private_file_that_goes(tmp_path):
         f"pathlib.Path({str(told)!r}).write_text(f'{{path}} {{oct(path.parent.stat().st_mode)}}')\n"
         "path.write_text(path.read_text().upper() + chr(10))"
     )
-    assert edited("words", editor(tmp_path, code)) == "WORDS"
+    assert edit_text("words", editor(tmp_path, code)) == "WORDS"
     where, mode = told.read_text().split()
     assert mode == "0o40700"
     assert not Path(where).exists()
@@ -122,13 +122,13 @@ def test_visual_comes_before_editor_and_both_before_what_is_installed(tmp_path):
     for name in ("code", "nano", "vi"):
         (tmp_path / name).touch(0o755)
     there = {"PATH": str(tmp_path)}
-    assert editor_of({**there, "VISUAL": "code -w", "EDITOR": "nano"}) == ["code", "-w"]
-    assert editor_of({**there, "VISUAL": " ", "EDITOR": "vi"}) == ["vi"]
-    assert editor_of(there) == ["nano"]
+    assert find_editor({**there, "VISUAL": "code -w", "EDITOR": "nano"}) == ["code", "-w"]
+    assert find_editor({**there, "VISUAL": " ", "EDITOR": "vi"}) == ["vi"]
+    assert find_editor(there) == ["nano"]
     with pytest.raises(ConfigError, match="no editor was found"):
-        editor_of({"PATH": str(tmp_path / "nowhere")})
+        find_editor({"PATH": str(tmp_path / "nowhere")})
     with pytest.raises(ConfigError, match="VISUAL"):
-        editor_of({**there, "VISUAL": "'open"})
+        find_editor({**there, "VISUAL": "'open"})
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_visual_comes_before_editor_and_both_before_what_is_installed(tmp_path):
 )
 def test_an_editor_that_fails_changes_nothing_and_says_so(tmp_path, code):
     with pytest.raises(AgentError) as caught:
-        edited("words", editor(tmp_path, code))
+        edit_text("words", editor(tmp_path, code))
     assert "prompt is unchanged" in caught.value.hint
 
 
 def test_an_editor_that_is_not_there_is_named():
     with pytest.raises(ConfigError, match="no-such-editor"):
-        edited("words", {"EDITOR": "no-such-editor"})
+        edit_text("words", {"EDITOR": "no-such-editor"})
 
 
 def test_bytes_that_are_no_text_come_back_as_text(tmp_path):
-    assert edited("", editor(tmp_path, "path.write_bytes(b'a\\xff\\n')")) == "a\ufffd"
+    assert edit_text("", editor(tmp_path, "path.write_bytes(b'a\\xff\\n')")) == "a\ufffd"

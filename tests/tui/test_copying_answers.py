@@ -8,13 +8,13 @@ from textual.app import App
 
 from bridle.tui.clipboard import (
     LARGEST,
-    by_program,
     code_blocks,
     copy,
-    copy_piece,
-    copyable,
-    pieces_of,
-    to_file,
+    copy_answer,
+    copy_choices,
+    copy_with_program,
+    neutral_text,
+    write_copy,
 )
 from rig import run
 
@@ -33,9 +33,9 @@ plain ``` inside
 
 def test_the_whole_answer_and_each_block_of_code_can_be_chosen():
     assert code_blocks(ANSWER) == [("bash", "make check\ngit push"), ("", "plain ``` inside")]
-    labels = [piece.label for piece in pieces_of(ANSWER)]
+    labels = [piece.label for piece in copy_choices(ANSWER)]
     assert labels == ["the whole answer", "code 1 (bash): make check", "code 2: plain ``` inside"]
-    assert pieces_of("  \n") == []
+    assert copy_choices("  \n") == []
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_fences_are_read_as_they_are_written(markdown, blocks):
 
 def test_what_is_copied_is_neutral():
     evil = "ls\x1b]52;c;eA==\x07\r\n\trm\u202e\u200b\ud800\x00"
-    assert copyable(evil) == "ls\\x1b]52;c;eA==\\x07\n\trm\\u202e\\u200b\\ud800\\x00"
+    assert neutral_text(evil) == "ls\\x1b]52;c;eA==\\x07\n\trm\\u202e\\u200b\\ud800\\x00"
 
 
 def test_the_file_is_private_and_no_link_is_followed(tmp_path):
@@ -61,7 +61,7 @@ def test_the_file_is_private_and_no_link_is_followed(tmp_path):
     other.write_text("mine")
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "copied.txt").symlink_to(other)
-    place = to_file("secret", tmp_path / "state")
+    place = write_copy("secret", tmp_path / "state")
     assert place.read_text() == "secret"
     assert other.read_text() == "mine"
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
@@ -73,11 +73,11 @@ def test_a_program_of_the_desktop_is_used_where_there_is_one(tmp_path):
     program.write_text(f"#!/bin/sh\nexec cat > {tmp_path}/got\n")
     program.chmod(0o755)
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    assert not by_program("x", environ)  # there is no display
-    assert by_program("a\nb", {**environ, "DISPLAY": ":0"})
+    assert not copy_with_program("x", environ)  # there is no display
+    assert copy_with_program("a\nb", {**environ, "DISPLAY": ":0"})
     assert (tmp_path / "got").read_text() == "a\nb"
     program.write_text("#!/bin/sh\nexit 1\n")
-    assert not by_program("x", {**environ, "DISPLAY": ":0"})
+    assert not copy_with_program("x", {**environ, "DISPLAY": ":0"})
 
 
 def play(story):
@@ -115,7 +115,7 @@ def test_a_piece_is_chosen_with_the_keys(tmp_path, monkeypatch):
         said = []
 
         async def choose():
-            said.append(await copy_piece(app, ANSWER))
+            said.append(await copy_answer(app, ANSWER))
 
         app.run_worker(choose())
         await until(pilot, lambda: len(app.screen_stack) == 2)

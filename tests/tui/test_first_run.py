@@ -13,8 +13,8 @@ from bridle.tui.app import BridleApp
 from bridle.tui.dialogs import Choose, Confirm, Sheet, TextPage
 from bridle.tui.model.onboarding import trust_lines
 from bridle.tui.screens.onboarding import key_lines
-from bridle.tui.theme import first_theme
-from bridle.tui.user_settings import save_choice
+from bridle.tui.theme import initial_theme
+from bridle.tui.user_settings import save_setting
 from rig import run
 from tui.rig import script
 from tui.screen_rig import seen, shows, until
@@ -110,7 +110,7 @@ def test_escape_leaves_and_uses_no_model_that_nobody_chose(folder, monkeypatch, 
 
     async def story(pilot):
         await opens(pilot, Choose)
-        await shows(pilot, "Esc leaves bridle")
+        await shows(pilot, "Esc to quit bridle")
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.failure)
         assert isinstance(pilot.app.failure, MissingModel)
@@ -272,13 +272,13 @@ def test_a_setting_is_written_beside_the_others_or_not_at_all(tmp_path, monkeypa
     path = tmp_path / "config.yaml"
     monkeypatch.setenv("BRIDLE_CONFIG", str(path))
     path.write_text("theme: dark  # mine\nlimits:\n  max_steps: 5\n")
-    save_choice("theme", "light")
+    save_setting("theme", "light")
     assert path.read_text() == "theme: light\nlimits:\n  max_steps: 5\n"
-    save_choice("model", "ollama/qwen3:8b")
+    save_setting("model", "ollama/qwen3:8b")
     assert path.read_text().endswith('model: "ollama/qwen3:8b"\n')
     path.write_text("{theme: dark, mode: ask}\n")
     with pytest.raises(ConfigError, match="no place"):
-        save_choice("theme", "light")
+        save_setting("theme", "light")
     assert path.read_text() == "{theme: dark, mode: ask}\n"
 
 
@@ -335,5 +335,5 @@ def test_the_first_picture_has_the_colours_that_the_screen_will_have(
 ):
     path = tmp_path / "config.yaml"
     path.write_text(saved)
-    assert first_theme(flag, {"BRIDLE_CONFIG": str(path), **environ}) == shown
-    assert first_theme(flag, {"BRIDLE_CONFIG": str(tmp_path), **environ}) in ("dark", "light")
+    assert initial_theme(flag, {"BRIDLE_CONFIG": str(path), **environ}) == shown
+    assert initial_theme(flag, {"BRIDLE_CONFIG": str(tmp_path), **environ}) in ("dark", "light")

@@ -11,7 +11,7 @@ from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.protocols.session_values import ChangedFile, SessionInfo, UndoConflict, UndoPreview
 from bridle.tui.house import Asked, Place
-from bridle.tui.widgets.history import Prompts
+from bridle.tui.widgets.history import PromptHistory
 from bridle.workspace.text import neutral
 from rig import run
 from tui.raw_rig import left_over, raw_app
@@ -206,7 +206,7 @@ def test_what_was_written_before_and_what_an_editor_gave_back(tmp_path):
         await pilot.press("up")
         await shows(pilot, "history")
 
-    assert isinstance(Prompts(), Prompts)
+    assert isinstance(PromptHistory(), PromptHistory)
     told(tmp_path, story, "So.")
 
 

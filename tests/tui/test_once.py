@@ -4,7 +4,7 @@ import time
 
 from textual.timer import Timer
 
-from bridle.tui.timers import after
+from bridle.tui.timers import call_later
 from rig import run
 from tui.rig import own_house
 from tui.screen_rig import app_at, say, shows, until
@@ -14,7 +14,7 @@ def test_what_is_due_while_the_machine_stands_still_is_done_when_it_goes_on(tmp_
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
             done = []
-            after(0.001, pilot.app.main, lambda: done.append("it"))
+            call_later(0.001, pilot.app.main, lambda: done.append("it"))
             time.sleep(0.05)  # noqa: ASYNC251 - nothing goes on meanwhile
             await until(pilot, lambda: done)
             assert done == ["it"]
@@ -26,8 +26,8 @@ def test_what_is_taken_back_is_not_done(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
             done = []
-            after(0.001, pilot.app.main, lambda: done.append("first")).cancel()
-            after(0.002, pilot.app.main, lambda: done.append("second"))
+            call_later(0.001, pilot.app.main, lambda: done.append("first")).cancel()
+            call_later(0.002, pilot.app.main, lambda: done.append("second"))
             await until(pilot, lambda: done)
             assert done == ["second"]
 

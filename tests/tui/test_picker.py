@@ -71,7 +71,7 @@ def test_sessions_are_listed_previewed_and_searched(tmp_path):
         await pilot.press(*"pears")
         await until(pilot, lambda: "about apples" not in seen(pilot))
         await pilot.press(*"zzz")
-        await shows(pilot, "No session fits.")
+        await shows(pilot, "No session matches.")
 
     play(tmp_path, story, "An apple a day.", "A pear a day.")
 

@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from bridle.tui.machine import branch_of, sandbox_here
+from bridle.tui.machine import git_branch, sandbox_level
 
 
 def git(folder, *words):
@@ -14,30 +14,30 @@ def test_the_branch_is_found_from_below_in_worktrees_and_on_no_branch(tmp_path):
     root, tree = tmp_path / "r", tmp_path / "tree"
     (root / "deep").mkdir(parents=True)
     git(root, "init", "-q", "-b", "feature/one")
-    assert branch_of(str(root / "deep")) == "feature/one"
+    assert git_branch(str(root / "deep")) == "feature/one"
     named = ("-c", "user.name=a", "-c", "user.email=a@b")
     git(root, *named, "commit", "-q", "--allow-empty", "-m", "x")
     git(root, "worktree", "add", "-q", "-b", "two", str(tree))
-    assert branch_of(str(tree)) == "two"
+    assert git_branch(str(tree)) == "two"
     git(root, "checkout", "-q", "--detach")
-    assert len(branch_of(str(root))) == 8
+    assert len(git_branch(str(root))) == 8
 
 
 def test_a_head_that_is_a_pipe_a_link_or_a_flood_is_no_branch(tmp_path):
     folder = tmp_path / ".git"
     folder.mkdir()
     os.mkfifo(folder / "HEAD")
-    assert branch_of(str(tmp_path)) == ""
+    assert git_branch(str(tmp_path)) == ""
     (folder / "HEAD").unlink()
     (folder / "HEAD").symlink_to("/etc/hostname")
-    assert branch_of(str(tmp_path)) == ""
+    assert git_branch(str(tmp_path)) == ""
     (folder / "HEAD").unlink()
     (folder / "HEAD").write_text("ref: refs/heads/" + "x" * 1_000_000)
-    assert len(branch_of(str(tmp_path))) < 2000
+    assert len(git_branch(str(tmp_path))) < 2000
     (folder / "HEAD").write_bytes(b"\xff\xfe")
-    assert branch_of(str(tmp_path)) == ""
+    assert git_branch(str(tmp_path)) == ""
 
 
 def test_what_commands_run_in_is_said(tmp_path):
-    assert sandbox_here("none") == "none"
-    assert sandbox_here("auto") in ("bubblewrap", "landlock", "none")
+    assert sandbox_level("none") == "none"
+    assert sandbox_level("auto") in ("bubblewrap", "landlock", "none")

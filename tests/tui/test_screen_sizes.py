@@ -9,7 +9,7 @@ from bridle.events import PromptReceived, ResponseCompleted, TextDelta, ToolResu
 from bridle.messages import Message, Text, ToolOutput
 from bridle.presentation.fold import Fold
 from bridle.protocols.store import Record
-from bridle.tui.render.no_color import bare
+from bridle.tui.render.no_color import attributes_only
 from bridle.tui.render.palette import DARK, LIGHT
 from bridle.tui.render.window import MOST
 from rig import run, seeds
@@ -152,7 +152,7 @@ def styles_of(screen):
 
 def test_what_stood_out_by_its_ground_is_reversed_and_what_was_faint_is_dim():
     def drawn(style, palette):
-        found = bare(Style.parse(style), palette.background, palette.dim)
+        found = attributes_only(Style.parse(style), palette.background, palette.dim)
         assert found.color is None and found.bgcolor is None
         return str(found)
 

@@ -14,7 +14,7 @@ from bridle.tui.keys import KEYS, help_lines
 from bridle.tui.model.side_panel import meter, rows
 from bridle.tui.model.status_bar import Facts, cells, short_path
 from bridle.tui.session_backend import is_same
-from bridle.tui.splash import picture
+from bridle.tui.splash import frame
 from bridle.usage import ExecutionMetrics, Usage
 from bridle.workspace.text import quantity
 
@@ -162,7 +162,7 @@ def test_a_meter_is_never_empty_while_something_is_used():
 
 @given(st.integers(1, 200), st.integers(1, 60), st.booleans())
 def test_the_curtain_fits_any_window(width, height, coloured):
-    drawn = picture(width, height, ("1;1;1",) * 5 if coloured else None)
+    drawn = frame(width, height, ("1;1;1",) * 5 if coloured else None)
     for row, column in re.findall(r"\x1b\[(\d+);(\d+)H", drawn):
         assert (1 <= int(row) <= height, 1 <= int(column) <= width) == (True, True)
     assert max(len(part) for part in re.split(r"\x1b\[[0-9;?]*[a-zA-Z]", drawn)) <= width

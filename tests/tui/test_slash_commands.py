@@ -138,7 +138,7 @@ def test_rewind_takes_turns_back(tmp_path):
         await obey(pilot, "/rewind")
         await shows(pilot, "taken back")
         assert "and?" not in await house.preview(house.session.id)
-        shown = pilot.app.main.conversation.window.copied(lambda _: (0, -1))
+        shown = pilot.app.main.conversation.window.copied_text(lambda _: (0, -1))
         assert "Hello." in shown and "Again." not in shown
         assert "taken back: “and?”;" in shown  # and not by whom: that is who reads it
         composer = pilot.app.main.composer

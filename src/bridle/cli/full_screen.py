@@ -102,7 +102,7 @@ async def _shown(app: BridleApp) -> Outcome:
     failure: BaseException | None = None
     try:
         interrupts = on_signals(app.interrupt, signal.SIGINT)
-        with interrupts, on_signals(app.send_away, *END_SIGNALS):
+        with interrupts, on_signals(app.terminate, *END_SIGNALS):
             code = await app.run_async() or DONE
     except Exception as error:
         failure = error

@@ -45,7 +45,7 @@ from bridle.stores.reader import SessionFolder
 from bridle.stores.session_index import last_run
 from bridle.stores.transfer import head_of
 from bridle.tui.house import Place
-from bridle.tui.machine import branch_of, sandbox_here
+from bridle.tui.machine import git_branch, sandbox_level
 from bridle.tui.session_backend import SessionBackend, check_amount, to_wire, with_chosen
 
 if TYPE_CHECKING:
@@ -218,9 +218,9 @@ class LocalBackend(SessionBackend):
         if self._attached is not None:
             folder = self._attached.session.workspace
             where = self._attached.where
-            return Place(workspace=folder, branch="" if where else branch_of(folder), server=where)
-        root, level = str(self.setup.workspace), sandbox_here(self.setup.settings.sandbox)
-        return Place(workspace=root, sandbox=level, branch=branch_of(root))
+            return Place(workspace=folder, branch="" if where else git_branch(folder), server=where)
+        root, level = str(self.setup.workspace), sandbox_level(self.setup.settings.sandbox)
+        return Place(workspace=root, sandbox=level, branch=git_branch(root))
 
     @property
     def window(self) -> int:

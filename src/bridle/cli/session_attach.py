@@ -67,13 +67,13 @@ def _show_local(params: dict[str, Any]) -> int:
 
 
 def _on_screen(opening: "Callable[[], House]") -> int:
-    from bridle.cli.commands.chat import curtain_for
+    from bridle.cli.commands.chat import splash_for
 
-    with curtain_for(None) as curtain:
+    with splash_for(None) as splash:
         from bridle.cli.full_screen import run_screen
 
         outcome = run_screen(opening)
-        curtain.lift()
+        splash.close()
         return outcome.told() or DONE
 
 

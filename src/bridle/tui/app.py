@@ -1,7 +1,7 @@
-"""The application: themes, the one screen at its bottom, and its end. Knows no session.
+"""The Textual application: themes, the main screen, keys in their order, and its end.
 
-It ends in one of three ways: the person leaves, a signal sends it away, or it breaks. Whatever the
-way, the terminal is as it was before, and whoever ran it says how to go on.
+It ends because the person quits, because of a signal, or because it failed. In all cases the
+terminal is restored, and the caller says how to continue the session.
 """
 
 import os
@@ -20,20 +20,20 @@ from textual.theme import Theme
 
 from bridle.tui.render.palette import DARK, LIGHT, Palette, palette_of
 from bridle.tui.screens.main import MainScreen
-from bridle.tui.splash import as_usual
-from bridle.tui.theme import first_theme, theme_name
+from bridle.tui.splash import restore_keys
+from bridle.tui.theme import initial_theme, theme_name
 
 if TYPE_CHECKING:
     from bridle.tui.house import House
 
-LEFT, BROKEN, SENT_AWAY = 0, 1, 130
+OK, FAILED, TERMINATED = 0, 1, 130
 
 
 class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
-    """The screen on a house that is opened once the first picture stands."""
+    """The terminal interface; the session is opened after the first frame."""
 
-    # Instead of Textual's own, whose other rules are for widgets that are not here, and which
-    # would be read before the first picture.
+    # Instead of Textual's own rules, most of which are for widgets that are not used here and all
+    # of which would be parsed before the first frame.
     DEFAULT_CSS = """
     BridleApp { background: $background; color: $foreground; }
     BridleApp:ansi { background: ansi_default; color: ansi_default; }
@@ -41,7 +41,7 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
 
     TITLE = "bridle"
     ENABLE_COMMAND_PALETTE = False
-    _styled = ""  # the theme of the first picture
+    _styled = ""  # the theme of the first frame
     BINDINGS: ClassVar[list[BindingType]] = []
     CSS = """
     MainScreen { background: $background; color: $foreground; }
@@ -51,23 +51,22 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
     def __init__(self, opening: "Callable[[], House]", *, theme: str = "") -> None:
         super().__init__()
         self.failure: BaseException | None = None
-        self._is_lent = False  # the terminal, to an editor
+        self._is_suspended = False  # an editor has the terminal
         self._early: (
             list[events.Key | events.Paste] | None
         ) = []  # typed before there was anything to type into
         for palette in (DARK, LIGHT):
             self.register_theme(theme_of(palette))
-        self.theme = theme_name(first_theme(theme, os.environ), os.environ)
+        self.theme = theme_name(initial_theme(theme, os.environ), os.environ)
         self.main = MainScreen(opening, self.palette)
-        if self.no_color:  # Textual leaves greys, and takes an empty variable for a wish
-            from bridle.tui.render.no_color import Colourless, coloured
+        if self.no_color:  # Textual leaves grays, and obeys an empty variable
+            from bridle.tui.render.no_color import NoColorFilter, without_color_filters
 
             self.no_color = bool(os.environ.get("NO_COLOR"))
-            bare = Colourless(lambda: self.palette)
-            self._filters = [bare] if self.no_color else coloured(self._filters)
+            bare = NoColorFilter(lambda: self.palette)
+            self._filters = [bare] if self.no_color else without_color_filters(self._filters)
 
     def get_driver_class(self) -> type[Driver]:
-        """Ours, where terminals are as it knows them."""
         if sys.platform == "win32":
             return super().get_driver_class()
         from bridle.tui.driver import ScreenDriver
@@ -76,33 +75,32 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
 
     @property
     def palette(self) -> Palette:
-        """The colours of the theme that is chosen."""
+        """The colors of the current theme."""
         theme = self.available_themes.get(self.theme)
         return palette_of(self.theme, dark=theme is None or theme.dark)
 
     @property
     def house(self) -> "House | None":
-        """Where the sessions live; None as long as it is not open."""
+        """The backend of the sessions; None until it is open."""
         return self.main.house
 
     def get_default_screen(self) -> Screen[None]:
-        """The one screen."""
         return self.main
 
     def get_css_variables(self) -> dict[str, str]:
-        """The colours; there is nothing to colour before a theme was chosen."""
+        """Return no colors until a theme was chosen: nothing is styled before."""
         return super().get_css_variables() if self._styled else {}
 
     def on_load(self) -> None:
-        """The first picture is styled once, in the colours that were chosen by now."""
+        """Style the first frame once, in the colors that were chosen by now."""
         self._styled = self.theme
         self.stylesheet.set_variables(self.get_css_variables())
-        # A picture is one whole from the first on. Textual waits for the terminal to say that it
-        # knows such marks, which comes too late; one that does not know them leaves them out.
+        # Synchronize output from the first frame on. Textual waits until the terminal says that it
+        # supports this, which is too late; a terminal that does not ignores it.
         self._sync_available = os.environ.get("TERM_PROGRAM") != "Apple_Terminal"
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys that come before the composer is there wait for it; the others are applied."""
+        """Keep keys until there is a composer; then apply each at once."""
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
             await super().on_event(event)
         elif self._early is not None:
@@ -113,9 +111,9 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
     async def _apply(self, event: events.Key | events.Paste) -> None:
         """Do everything that a key or a paste means before the next one is looked at.
 
-        Textual puts a key into the queue of the widget that has the focus, and from there into the
-        queue of each parent; bindings run at the end of that way. Letters are inserted at its
-        beginning, so they would overtake a Backspace that was pressed before them.
+        Textual puts a key into the queue of the focused widget, and from there into that of each
+        parent; bindings run at the end of that way. Letters are inserted at its beginning, so they
+        would overtake a Backspace that was pressed before them.
         """
         self.main.draw_key()
         self.app_focus = True
@@ -128,10 +126,10 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
                     await invoke(handler, event)
             if event._stop_propagation:
                 break
-            event.prevent_default(False)  # it held for that widget alone
+            event.prevent_default(False)  # it was meant for that widget alone
 
-    async def take_keys(self) -> None:
-        """There is something to type into: what was typed so far goes there, in its order."""
+    async def release_keys(self) -> None:
+        """Apply the keys that were typed before there was a composer, in their order."""
         while self._early:
             await self._apply(self._early.pop(0))
         self._early = None
@@ -139,63 +137,63 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
             self.refresh_css(animate=False)
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Style everything anew; before the first picture nothing has an old style.
+        """Style everything anew, except before the first frame.
 
-        Textual does so once at every start, for a theme that it was told about too late.
+        Textual does so at every start, because it learns of the theme too late.
         """
         if self._early is None:
             super().refresh_css(animate)
 
     def watch_theme(self, theme: str) -> None:
-        """Other colours for what draws its own."""
+        """Repaint what draws its own colors."""
         if self.is_running and hasattr(self, "main"):
             self.main.repaint(self.palette)
 
     def fail(self, error: BaseException) -> None:
-        """Nothing can be done here: end, and say why outside."""
+        """End with this error; the caller reports it."""
         self.failure = error
-        self.exit(BROKEN)
+        self.exit(FAILED)
 
-    def send_away(self) -> None:
-        """A signal: end at once, as if the person had left."""
+    def terminate(self) -> None:
+        """End at once because of a signal, as if the person had quit."""
         self._keep_typed()
-        self.exit(SENT_AWAY)
+        self.exit(TERMINATED)
 
     def interrupt(self) -> None:
-        """Ctrl-C from outside; while the terminal is lent to an editor it is the editor's."""
-        if not self._is_lent:
-            self.send_away()
+        """Handle SIGINT from outside; while an editor runs it is the editor's."""
+        if not self._is_suspended:
+            self.terminate()
 
     @contextmanager
     def suspend(self) -> Iterator[None]:
-        """Lend the terminal to another program; the screen comes back whatever happens meanwhile.
+        """Lend the terminal to another program, and take it back whatever happens.
 
         Textual resumes the screen only if nothing is raised.
         """
-        self._is_lent = True
+        self._is_suspended = True
         failure: BaseException | None = None
         try:
             with super().suspend():
-                as_usual()
+                restore_keys()
                 try:
                     yield
                 except BaseException as error:
                     failure = error
         finally:
-            self._is_lent = False
+            self._is_suspended = False
         if failure is not None:
             raise failure
 
     def _keep_typed(self) -> None:
-        with suppress(Exception):  # it may be what broke
+        with suppress(Exception):  # this may be what failed
             self.main.keep_typed()
 
     def _handle_exception(self, error: Exception) -> None:
-        """Something broke: no traceback on the terminal; whoever ran us says what to do."""
+        """End without a traceback on the terminal; the caller says what to do."""
         self.failure = (
             self.failure or getattr(error, "error", None) or error
-        )  # of a worker: its own
-        self._return_code = BROKEN
+        )  # a worker's own error
+        self._return_code = FAILED
         self._keep_typed()
         if self._exception is None:
             self._exception = error
@@ -204,7 +202,7 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
 
 
 def theme_of(palette: Palette) -> Theme:
-    """The palette as a theme for the widgets that are not ours."""
+    """Return the palette as a Textual theme, for widgets that are not ours."""
     return Theme(
         name=palette.name,
         dark=palette.dark,

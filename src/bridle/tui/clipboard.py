@@ -1,8 +1,8 @@
-"""Copies what the model said: the whole answer, or one of its blocks of code. Neutral text only.
+"""Copy what the model wrote: the whole answer, or one of its code blocks.
 
-Whatever is copied is pasted somewhere, often into a shell: control characters and what cannot be
-seen are written out, as on the screen. The terminal is asked first (OSC 52), then a program of the
-desktop; where neither may have worked, a private file holds it too.
+What is copied is pasted elsewhere, often into a shell, so control and invisible characters are
+written out, as on the screen. The terminal is asked first (OSC 52), then a program of the desktop;
+if neither may have worked, a private file holds the text too.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from bridle.tui.slash.interaction import Item
 from bridle.workspace.fs import write_private
 from bridle.workspace.text import neutral, one_line, quantity
 
-LARGEST = 74_000  # bytes that terminals take by OSC 52; more is dropped by many
+LARGEST = 74_000  # bytes that terminals accept by OSC 52; many drop more
 _PATIENCE = 2.0  # seconds for a program of the desktop
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)")
 _PROGRAMS = (
@@ -33,25 +33,25 @@ _PROGRAMS = (
 )
 
 
-class Piece(NamedTuple):
+class CopyChoice(NamedTuple):
     """Something that can be copied."""
 
     label: str
     text: str
 
 
-def pieces_of(answer: str) -> list[Piece]:
-    """The whole answer, then each of its blocks of code."""
-    found = [Piece("the whole answer", answer)] if answer.strip() else []
+def copy_choices(answer: str) -> list[CopyChoice]:
+    """Return the whole answer, then each of its code blocks."""
+    found = [CopyChoice("the whole answer", answer)] if answer.strip() else []
     for number, (language, text) in enumerate(code_blocks(answer), 1):
         first = one_line(text.strip().partition("\n")[0], 60)
         about = f" ({one_line(language, 20)})" if language else ""
-        found.append(Piece(f"code {number}{about}: {first}", text))
+        found.append(CopyChoice(f"code {number}{about}: {first}", text))
     return found
 
 
 def code_blocks(markdown: str) -> list[tuple[str, str]]:
-    """Fenced blocks as language and text; one that was never closed goes to the end."""
+    """Return fenced blocks as language and text; an unclosed one goes to the end."""
     found: list[tuple[str, str]] = []
     fence, language, lines = "", "", list[str]()
     for line in markdown.split("\n"):
@@ -66,13 +66,13 @@ def code_blocks(markdown: str) -> list[tuple[str, str]]:
     return [*found, (language, "\n".join(lines))] if fence else found
 
 
-def copyable(text: str) -> str:
-    """As it may be pasted anywhere."""
+def neutral_text(text: str) -> str:
+    """Return the text as it may be pasted anywhere."""
     return neutral(text.replace("\r\n", "\n"))
 
 
-def by_program(text: str, environ: Mapping[str, str]) -> bool:
-    """Hand it to a program of the desktop; False where there is none, or it failed."""
+def copy_with_program(text: str, environ: Mapping[str, str]) -> bool:
+    """Copy with a program of the desktop; return False if there is none or it failed."""
     for variable, command in _PROGRAMS:
         found = shutil.which(command[0], path=environ.get("PATH"))
         if not environ.get(variable) or found is None:
@@ -90,41 +90,41 @@ def by_program(text: str, environ: Mapping[str, str]) -> bool:
     return False
 
 
-def to_file(text: str, folder: Path) -> Path:
-    """A file that only its owner can read, there whole or not at all. Raise `OSError`."""
+def write_copy(text: str, folder: Path) -> Path:
+    """Write the text atomically to a private file, and return its path. Raise `OSError`."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     place = folder / "copied.txt"
     write_private(place, text.encode())
     return place
 
 
-def copied_words(text: str, *, told: bool, program: bool, file: Path | None) -> str:
-    """How much went where."""
+def copy_message(text: str, *, told: bool, program: bool, file: Path | None) -> str:
+    """Say how much was copied, and where to."""
     size = quantity(len(text), "character")
     if program:
         return size
     if told:
-        return f"{size}, if the terminal allows it" + (f"; also in {file}" if file else "")
-    where = f"they are in {file}" if file else "and no file could be written"
-    return f"{size} are too many for the terminal, {where}"
+        return f"{size}, if the terminal allows it" + (f"; also saved to {file}" if file else "")
+    where = f"saved to {file}" if file else "and no file could be written"
+    return f"{size} are too many for the terminal; {where}"
 
 
 async def copy(app: App[Any], text: str) -> str:
-    """Copy it, neutral; how much went where."""
-    text = copyable(text)
+    """Copy the text, made neutral; return a message about it."""
+    text = neutral_text(text)
     told = len(text.encode()) <= LARGEST
     if told:
         app.copy_to_clipboard(text)
-    program = await asyncio.to_thread(by_program, text, os.environ)
-    file = None if program else await asyncio.to_thread(_kept, text)
-    return copied_words(text, told=told, program=program, file=file)
+    program = await asyncio.to_thread(copy_with_program, text, os.environ)
+    file = None if program else await asyncio.to_thread(_write_file, text)
+    return copy_message(text, told=told, program=program, file=file)
 
 
-async def copy_piece(app: App[Any], answer: str) -> str:
-    """Copy the answer, or what the person chooses of it; empty where they leave it."""
-    pieces = pieces_of(answer)
+async def copy_answer(app: App[Any], answer: str) -> str:
+    """Copy the answer, or the part that the user chooses; return a message, or nothing."""
+    pieces = copy_choices(answer)
     if not pieces:
-        return "there is no answer to copy yet"
+        return "nothing to copy yet"
     if len(pieces) == 1:
         return f"copied: {await copy(app, pieces[0].text)}"
     items = [Item(str(at), piece.label) for at, piece in enumerate(pieces)]
@@ -132,8 +132,8 @@ async def copy_piece(app: App[Any], answer: str) -> str:
     return "" if chosen is None else f"copied: {await copy(app, pieces[int(chosen)].text)}"
 
 
-def _kept(text: str) -> Path | None:
+def _write_file(text: str) -> Path | None:
     try:
-        return to_file(text, state_folder(os.environ))
+        return write_copy(text, state_folder(os.environ))
     except OSError:
         return None

@@ -1,7 +1,7 @@
-"""Questions and pages over the screen: yes or no, one of several, a word, a text to look at.
+"""Dialogs over the screen: yes or no, one of several, a line of text, a text to read.
 
-A key that was pressed for something else decides nothing here: what decides counts only once the
-dialog has been drawn and no key was pressed for a while. Everything shown or typed is neutral.
+Keys that decide count only after the dialog was drawn and no key was pressed for a while, so that a
+key that was meant for something else decides nothing. Everything shown or typed is made neutral.
 """
 
 import re
@@ -25,7 +25,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from bridle.tui.model.fuzzy import fitting
+from bridle.tui.model.fuzzy import best_matches
 from bridle.tui.model.key_guard import KeyGuard
 from bridle.tui.render.safe_text import clean, clean_line
 from bridle.tui.slash.interaction import Item
@@ -37,7 +37,7 @@ _SHARE = 0.9  # of the window's height
 
 
 class Field(Input):
-    """One line of text, neutral however it came in."""
+    """One line of text, always neutral."""
 
     DEFAULT_CSS = """
     Field { border: none; height: 1; padding: 0; background: transparent; }
@@ -45,15 +45,13 @@ class Field(Input):
     """
 
     def validate_value(self, value: str) -> str:
-        """Every value passes here."""
         return neutral(value, keep="")
 
 
 class Dialog(ModalScreen[T]):
-    """A box in the middle; Escape or Ctrl-C leaves it.
+    """A box in the middle; Escape or Ctrl+C leaves it.
 
-    `_deciding` are the keys that the guard stands before. To leave decides nothing and is
-    always possible.
+    `_deciding` are the keys that the guard delays. Leaving decides nothing and is always possible.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -84,7 +82,7 @@ class Dialog(ModalScreen[T]):
         return box
 
     def on_screen_resume(self) -> None:
-        """It is seen from the next drawing on."""
+        """Count the time from the next drawing on."""
         self.guard.hide()
         self.call_after_refresh(self._drawn)
 
@@ -93,11 +91,11 @@ class Dialog(ModalScreen[T]):
         self.call_after_refresh(lambda: self.guard.set_drawn(monotonic()))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Another window: what is around the long part stays on the screen."""
+        """Fit the long part into the new height."""
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        """What is long gets the room that the rest leaves."""
+        """Give the long part the room that the rest leaves."""
         box = self.query_one(Vertical)
         long = next((one for one in box.children if isinstance(one, Sheet | OptionList)), None)
         if long is None:
@@ -114,19 +112,19 @@ class Dialog(ModalScreen[T]):
             self.app.simulate_key("escape")
 
     def on_key(self, event: events.Key) -> None:
-        """Before any key of this dialog does something."""
+        """Drop a deciding key that comes too early."""
         if event.key not in self._deciding:
             if event.is_printable and event.key != "space":
-                self.guard.reject(event.time)  # somebody writes, and means something else
+                self.guard.reject(event.time)  # somebody is typing something else
         elif not self.guard.accepts(event.time):
             event.stop()
             event.prevent_default()
 
 
 class Confirm(Dialog[bool | None]):
-    """Yes or no; None if it was left without an answer, which does nothing.
+    """Yes or no; None if it was left without an answer.
 
-    With `read`, yes counts only once the end of the lines was on the screen.
+    With `read`, yes counts only after the end of the lines was on the screen.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -152,32 +150,31 @@ class Confirm(Dialog[bool | None]):
         self.set_class(danger, "-danger")
 
     def compose(self) -> ComposeResult:
-        """What is asked, and what it is about."""
         with self._dress(Vertical()):
             if self._sheet.has_lines:
                 yield self._sheet
             yield Static(Content(self._said), id="said")
 
     def action_yes(self) -> None:
-        """Yes, if it could be read."""
+        """Confirm, if everything was read."""
         if self._read and self._sheet.has_lines and not self._sheet.was_read:
             self._sheet.scroll_page_down(animate=False)
             box = self.query_one(Vertical)
-            box.border_subtitle = Content("read on with PgDn, then y yes · n no")
+            box.border_subtitle = Content("PgDn to read on, then y yes · n no")
         else:
             self.dismiss(True)
 
     def action_no(self) -> None:
-        """No; nothing happens."""
+        """Answer no."""
         self.dismiss(False)
 
     def action_leave(self) -> None:
-        """Neither yes nor no."""
+        """Leave without an answer."""
         self.dismiss(None)
 
 
 class TextPage(Dialog[None]):
-    """A text to look at."""
+    """A text to read."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "leave", show=False),
@@ -187,29 +184,27 @@ class TextPage(Dialog[None]):
     ]
 
     def __init__(self, title: str, lines: Iterable[tuple[str, str]]) -> None:
-        super().__init__(title, "↑↓ PgUp PgDn · Esc closes")
+        super().__init__(title, "↑↓ PgUp PgDn · Esc to close")
         self.sheet = Sheet(tuple(lines) or (("There is nothing to show.", "muted"),))
 
     def compose(self) -> ComposeResult:
-        """The text, as high as it needs to be."""
         with self._dress(Vertical()):
             yield self.sheet
 
     def action_leave(self) -> None:
-        """Back to where it was."""
         self.dismiss(None)
 
     def action_scroll(self, by: int) -> None:
-        """A line up or down."""
+        """Scroll a line up or down."""
         self.sheet.scroll_relative(y=by, animate=False)
 
     def action_page(self) -> None:
-        """A page down."""
+        """Scroll a page down."""
         self.sheet.scroll_page_down(animate=False)
 
 
 class Choose(Dialog[str | None]):
-    """One of several, narrowed by what is typed."""
+    """One of several, filtered by what is typed; its key, or None."""
 
     DEFAULT_CSS = """
     Choose OptionList {
@@ -229,13 +224,13 @@ class Choose(Dialog[str | None]):
         self,
         title: str,
         items: Sequence[Item],
-        empty: str = "There is none.",
+        empty: str = "Nothing to choose from.",
         said: str = "",
         *,
-        escape: str = "closes",
+        escape: str = "close",
     ) -> None:
-        """`escape` says what Escape does."""
-        super().__init__(title, f"Enter selects · Esc {escape}")
+        """`escape` is what Escape does, as a verb."""
+        super().__init__(title, f"Enter to select · Esc to {escape}")
         self._said = clean(said)
         self._items = {item.key: item for item in items}
         self._empty = empty
@@ -243,7 +238,6 @@ class Choose(Dialog[str | None]):
         self._list.can_focus = False
 
     def compose(self) -> ComposeResult:
-        """The filter, and what is left by it."""
         with self._dress(Vertical()):
             if self._said:
                 yield Static(Content(self._said), id="said")
@@ -251,17 +245,15 @@ class Choose(Dialog[str | None]):
             yield self._list
 
     def on_mount(self) -> None:
-        """All of them at first, the chosen one marked."""
         self._show("")
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Fewer or more of them."""
         event.stop()
         self._show(event.value)
 
     def _show(self, query: str) -> None:
         named = {f"{one.label} {one.about} {one.key}": one.key for one in self._items.values()}
-        found = fitting(query, named, 500)
+        found = best_matches(query, named, 500)
         keys = [named[name] for name in found]
         self._list.set_options(_option(self._items[key], at) for at, key in enumerate(keys))
         if not keys:
@@ -272,7 +264,7 @@ class Choose(Dialog[str | None]):
         self._keys_shown = keys
 
     def action_move(self, by: int) -> None:
-        """The highlight up or down."""
+        """Move the highlight up or down."""
         if self._keys_shown:
             at = (self._list.highlighted or 0) + by
             last = len(self._keys_shown) - 1
@@ -280,13 +272,13 @@ class Choose(Dialog[str | None]):
             self._list.highlighted = at
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """The highlighted one is taken."""
+        """Choose the highlighted item."""
         event.stop()
         if self._list.highlighted is not None:
             self._take(self._list.highlighted)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """A click on one."""
+        """Choose the item that was clicked."""
         event.stop()
         self._take(event.option_index)
 
@@ -298,7 +290,6 @@ class Choose(Dialog[str | None]):
             self.dismiss(item.key)
 
     def action_leave(self) -> None:
-        """None of them."""
         self.dismiss(None)
 
 
@@ -314,37 +305,37 @@ def _option(item: Item, at: int) -> Option:
 
 
 class AskText(Dialog[str | None]):
-    """A line of text; None: left without one."""
+    """A line of text; None if it was left without one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def __init__(self, title: str, value: str = "") -> None:
-        super().__init__(title, "Enter confirms · Esc closes")
+        super().__init__(title, "Enter to confirm · Esc to close")
         self._value = neutral(value, keep="")
 
     def compose(self) -> ComposeResult:
-        """The line."""
         with self._dress(Vertical()):
             yield Field(self._value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """What it says now."""
         event.stop()
         self.dismiss(event.value)
 
     def action_leave(self) -> None:
-        """Nothing."""
         self.dismiss(None)
 
 
-_COLUMN = re.compile(r" *(?:\S+ ){1,4}? +(?=\S)")  # where the second column of a table begins
+_COLUMN = re.compile(r" *(?:\S+ ){1,4}? +(?=\S)")  # the start of a table's second column
 _BAR = "│ "
 _SIGNS = {"+": "sheet--added", "-": "sheet--removed", "@": "sheet--place"}
 _KINDS = ("sheet--head", "sheet--muted", "sheet--warning", *_SIGNS.values())
 
 
 class Sheet(ScrollView, can_focus=True):
-    """A long text. A line is its text, and what kind of line it is (`head`, `added` …)."""
+    """A long text, wrapped to the width and drawn only where it is visible.
+
+    A line is its text and its kind (`head`, `added` …). Everything is made neutral.
+    """
 
     COMPONENT_CLASSES = set(_KINDS)
     DEFAULT_CSS = """
@@ -368,10 +359,10 @@ class Sheet(ScrollView, can_focus=True):
         self._given = [(line, kind) for text, kind in lines for line in clean(text).split("\n")]
         self._wrapped: list[tuple[str, str]] = []
         self._width = 0
-        self.was_read = False  # the end has been on the screen
+        self.was_read = False  # the end was on the screen
 
     def show(self, lines: Iterable[tuple[str, str]], *, at_end: bool = False) -> None:
-        """Another text, from its beginning or at its end."""
+        """Show another text, from its beginning or at its end."""
         self._take(lines)
         self._wrap(self.scrollable_content_region.width)
         if at_end:
@@ -383,32 +374,29 @@ class Sheet(ScrollView, can_focus=True):
 
     @property
     def has_lines(self) -> bool:
-        """Is there anything to look at?"""
+        """Is there anything to read?"""
         return bool(self._given)
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
-        """As wide as there is room."""
         return container.width
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many lines as it takes at this width."""
-        self._wrap(width - 1)  # the scrollbar may come
+        self._wrap(width - 1)  # the scrollbar may appear
         return len(self._wrapped)
 
     def on_resize(self) -> None:
-        """Another width: other lines."""
+        """Wrap the lines again."""
         width = self.scrollable_content_region.width
         if not self._width or width < self._width:
             self._wrap(width)
         self.call_after_refresh(self._see)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Somebody goes on reading."""
         super().watch_scroll_y(old_value, new_value)
         self._see()
 
     def _see(self) -> None:
-        """Is the last line on the screen now? Not where the box cuts this off below."""
+        """Note whether the last line is visible now, not cut off by the box."""
         if not self._wrapped or not self.size.height or not isinstance(self.parent, Widget):
             return
         whole = self.region.bottom <= self.parent.content_region.bottom
@@ -423,7 +411,6 @@ class Sheet(ScrollView, can_focus=True):
         self.virtual_size = Size(width, len(self._wrapped))
 
     def render_line(self, y: int) -> Strip:
-        """One line of what is seen."""
         at = y + self.scroll_offset.y
         style = self.rich_style
         if at >= len(self._wrapped):
@@ -440,18 +427,18 @@ class Sheet(ScrollView, can_focus=True):
 
 
 def _pieces(text: str, kind: str, width: int) -> Iterable[tuple[str, str]]:
-    """A line in as many as it takes, at the ends of words; what follows stands below its column."""
+    """Wrap a line at the ends of words; continuation lines are indented to its column."""
     if len(text) <= width and text.isascii():
         return ((text, kind),)
     column = _COLUMN.match(text)
     indent = " " * (column.end() if column and column.end() <= width // 2 else 0)
-    if text.startswith(_BAR) and width > 8:  # what is somebody else's cannot pretend to be ours
+    if text.startswith(_BAR) and width > 8:  # so that quoted text cannot pretend to be ours
         indent = _BAR
     found: list[tuple[str, str]] = []
     at, room = 0, width
     while len(text) - at > room or cell_len(text[at:]) > room:
         first = chop_cells(text[at : at + room], room)[:1]
-        piece = "".join(first) or text[at]  # which is too wide for the room
+        piece = "".join(first) or text[at]  # wider than the room
         space = piece.rfind(" ", len(piece) * 2 // 3)
         piece = piece[: space + 1] if space > 0 else piece
         found.append((indent * bool(found) + piece, kind))

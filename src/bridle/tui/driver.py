@@ -1,9 +1,9 @@
-"""Textual's driver, for terminals that go away and for bytes that are no text.
+"""Textual's driver, for terminals that are closed, invalid UTF-8, and pastes.
 
-Writes to standard output; a terminal that was closed swallows what is written, so that the end is
-not held up by it, and is told to the application. Bytes that are no UTF-8 come as replacement
-characters and end nothing. What is pasted is text, whatever is in it: Textual's own parser takes
-what follows an escape character in it for keys.
+Output to a terminal that was closed is dropped, so that it does not delay the end, and the
+application is told. Invalid UTF-8 becomes replacement characters. A paste is text, whatever is in
+it; Textual's own parser would take what follows an escape character in it for keys, and whoever
+wrote the text could press Enter.
 """
 
 import os
@@ -21,120 +21,118 @@ if TYPE_CHECKING:
     from textual.app import App
 
 _READ = 16 * 1024  # bytes at once
-_HELD = 0.02  # seconds until the beginning of a mark counts as a key
-_LOOK = 0.1  # seconds until it is asked again whether to stop
+_MARK_TIMEOUT = 0.02  # seconds until the beginning of a mark counts as a key
+_POLL = 0.1  # seconds between two checks whether to stop
 START, END = "\x1b[200~", "\x1b[201~"
 
 
-class Piece(NamedTuple):
-    """Some of what came."""
+class InputPiece(NamedTuple):
+    """A part of the input: keys, or a whole paste."""
 
     text: str
-    pasted: bool = False
+    is_paste: bool = False
 
 
-class Parted:
-    """Fed as the terminal sends it, cut anywhere."""
+class PasteSplitter:
+    """Split what a terminal sends into keys and pastes; it may be fed in any pieces."""
 
     def __init__(self) -> None:
-        self._held = ""  # may be the beginning of a mark
+        self._held = ""  # possibly the beginning of a mark
         self._pasted: list[str] | None = None  # a paste whose end has not come
 
     @property
     def is_waiting(self) -> bool:
-        """Is something held that would be a key, if nothing follows it?"""
+        """Is there held input that is a key if nothing follows it?"""
         return bool(self._held) and self._pasted is None
 
-    def feed(self, text: str) -> Iterator[Piece]:
-        """Keys as they come; a paste once it is whole."""
+    def feed(self, text: str) -> Iterator[InputPiece]:
+        """Yield keys as they come, and a paste once it is complete."""
         text, self._held = self._held + text, ""
         while text:
             mark = START if self._pasted is None else END
             before, found, rest = text.partition(mark)
             if not found:
-                held = _beginning(text, mark)
+                held = _prefix_length(text, mark)
                 before, self._held = text[: len(text) - held], text[len(text) - held :]
             if self._pasted is not None:
                 self._pasted.append(before)
             elif before:
-                yield Piece(before)
+                yield InputPiece(before)
             if not found:
                 return
             if self._pasted is None:
                 self._pasted = []
             else:
-                yield Piece("".join(self._pasted).replace("\0", ""), pasted=True)
+                yield InputPiece("".join(self._pasted).replace("\0", ""), is_paste=True)
                 self._pasted = None
             text = rest
 
-    def flush(self) -> Iterator[Piece]:
-        """Nothing followed what is held: it is a key."""
+    def flush(self) -> Iterator[InputPiece]:
+        """Yield held input as a key: nothing followed it."""
         if self.is_waiting:
             text, self._held = self._held, ""
-            yield Piece(text)
+            yield InputPiece(text)
 
 
-def _beginning(text: str, mark: str) -> int:
-    """How many characters at the end may be the beginning of the mark."""
+def _prefix_length(text: str, mark: str) -> int:
+    """Return how many characters at the end may be the beginning of the mark."""
     return next((n for n in range(len(mark) - 1, 0, -1) if text.endswith(mark[:n])), 0)
 
 
-class _Steady:
-    """A stream that may be gone."""
+class _TerminalOutput:
+    """Standard output; what is written after the terminal was closed is dropped."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
-        self._gone = False
+        self._is_closed = False
 
     def write(self, text: str) -> int:
-        """Write it, if anybody is there."""
-        if not self._gone:
+        if not self._is_closed:
             try:
                 return self._file.write(text)
             except (OSError, ValueError):
-                self._gone = True
+                self._is_closed = True
         return len(text)
 
     def flush(self) -> None:
-        """Let it out, if anybody is there."""
-        if not self._gone:
+        if not self._is_closed:
             try:
                 self._file.flush()
             except (OSError, ValueError):
-                self._gone = True
+                self._is_closed = True
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
 
 
 class ScreenDriver(LinuxDriver):
-    """Powers display and input."""
+    """Textual's driver for POSIX terminals, with our output and our input thread."""
 
     def __init__(self, app: "App[Any]", **more: Any) -> None:
         super().__init__(app, **more)
-        self._file: Any = _Steady(sys.__stdout__)  # type: ignore[arg-type]
+        self._file: Any = _TerminalOutput(sys.__stdout__)  # type: ignore[arg-type]
 
     def run_input_thread(self) -> None:
-        """Read keys until the application ends, or the terminal does."""
-        parser, parted = XTermParser(self._debug), Parted()
+        """Read input until the application ends or the terminal is closed."""
+        parser, splitter = XTermParser(self._debug), PasteSplitter()
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
-                if selector.select(_HELD if parted.is_waiting else _LOOK):
+                if selector.select(_MARK_TIMEOUT if splitter.is_waiting else _POLL):
                     if not (data := self._read()):
-                        return self._gone()
-                    self._take(parser, parted.feed(decode(data)))
+                        return self._on_closed()
+                    self._process(parser, splitter.feed(decode(data)))
                 else:
-                    self._take(parser, parted.flush())
+                    self._process(parser, splitter.flush())
                 for event in parser.tick():
                     self.process_message(event)
         return None
 
-    def _take(self, parser: XTermParser, pieces: Iterable[Piece]) -> None:
-        """Keys and pastes, in their order."""
-        for text, pasted in pieces:
-            for event in [Paste(text)] if pasted else parser.feed(text):
+    def _process(self, parser: XTermParser, pieces: Iterable[InputPiece]) -> None:
+        """Hand on keys and pastes in their order."""
+        for text, is_paste in pieces:
+            for event in [Paste(text)] if is_paste else parser.feed(text):
                 self.process_message(event)
 
     def _read(self) -> bytes:
@@ -143,8 +141,8 @@ class ScreenDriver(LinuxDriver):
         except OSError:
             return b""
 
-    def _gone(self) -> None:
-        """The terminal was closed."""
-        leave = getattr(self._app, "send_away", None)
+    def _on_closed(self) -> None:
+        """Tell the application that the terminal was closed."""
+        leave = getattr(self._app, "terminate", None)
         if leave is not None:
             self._app.call_later(leave)

@@ -1,7 +1,7 @@
-"""The person's own editor on a text, in a private file. No screen here.
+"""Edit a text in the user's own editor, in a private file.
 
-Whoever calls lends the terminal to the editor meanwhile. What comes back is not neutralised here:
-the composer does that with whatever is put into it.
+The caller suspends the screen meanwhile. The result is not made neutral here: the composer does
+that with whatever is put into it.
 """
 
 import shlex
@@ -18,10 +18,10 @@ _USUAL = ("sensible-editor", "vim", "nano", "vi")
 _UNCHANGED = "Your prompt is unchanged."
 
 
-def editor_of(environ: Mapping[str, str]) -> list[str]:
-    """The editor's command, found as `click.edit` finds it: `$VISUAL`, `$EDITOR`, or what there is.
+def find_editor(environ: Mapping[str, str]) -> list[str]:
+    """Return the editor's command: `$VISUAL`, `$EDITOR`, or the first usual one.
 
-    Raise `ConfigError` if the command cannot be read, or its program is not there.
+    Raise `ConfigError` if the command cannot be read or its program does not exist.
     """
     path = environ.get("PATH")
     for name in ("VISUAL", "EDITOR"):
@@ -31,7 +31,7 @@ def editor_of(environ: Mapping[str, str]) -> list[str]:
             hint = f"{_UNCHANGED} Set {name} to a command, for example: export {name}=nano"
             raise ConfigError(f"{name} cannot be read: {error}", hint=hint) from error
         if command and shutil.which(command[0], path=path) is None:
-            said = f"{name} is set to {command[0]}, which cannot be found"
+            said = f"{name} is set to {command[0]}, which was not found"
             raise ConfigError(said, hint=f"{_UNCHANGED} Set {name} to an editor that is installed.")
         if command:
             return command
@@ -42,28 +42,28 @@ def editor_of(environ: Mapping[str, str]) -> list[str]:
     raise ConfigError("no editor was found", hint=hint)
 
 
-def edited(text: str, environ: Mapping[str, str]) -> str:
-    """The text after the person has left their editor. Raise `AgentError`; then nothing changed."""
-    command = editor_of(environ)
+def edit_text(text: str, environ: Mapping[str, str]) -> str:
+    """Return the text as the user left it. If `AgentError` is raised, nothing changed."""
+    command = find_editor(environ)
     try:
         with tempfile.TemporaryDirectory(prefix="bridle-prompt-") as folder:
             path = Path(folder, "prompt.md")
             path.write_text(text, encoding="utf-8", errors="replace")
-            return _left_by(command, path, environ)
+            return _run_editor(command, path, environ)
     except OSError as error:
-        said = f"no file can be written for the editor: {error.strerror}"
+        said = f"cannot write a file for the editor: {error.strerror}"
         raise AgentError("tool", said, hint=_UNCHANGED) from error
 
 
-def _left_by(command: Sequence[str], path: Path, environ: Mapping[str, str]) -> str:
-    """What the editor left in the file."""
+def _run_editor(command: Sequence[str], path: Path, environ: Mapping[str, str]) -> str:
+    """Run the editor, and return what it left in the file."""
     try:
         done = subprocess.run([*command, str(path)], env=dict(environ), check=False)
     except OSError as error:
-        said = f"{command[0]} cannot be started: {error.strerror}"
+        said = f"cannot start {command[0]}: {error.strerror}"
         raise ConfigError(said, hint=f"{_UNCHANGED} Check VISUAL and EDITOR.") from error
     if done.returncode:
-        said = f"the editor {command[0]} ended with exit code {done.returncode}"
+        said = f"the editor {command[0]} exited with code {done.returncode}"
         raise AgentError("tool", said, hint=_UNCHANGED)
     return _read(path)
 
@@ -73,7 +73,7 @@ def _read(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except OSError as error:
-        said = f"what the editor wrote cannot be read: {error.strerror}"
+        said = f"cannot read what the editor wrote: {error.strerror}"
         raise AgentError("tool", said, hint=_UNCHANGED) from error
     if len(data) > _LARGEST:
         limit = f"{_LARGEST // 1_000_000} MB"
@@ -81,4 +81,4 @@ def _read(path: Path) -> str:
     return data.decode("utf-8", "replace").removesuffix("\n")
 
 
-_SHORTER = f"{_UNCHANGED} Name the file with @ instead."
+_SHORTER = f"{_UNCHANGED} Refer to a file with @ instead."

@@ -1,7 +1,6 @@
-"""What the bar says of this machine: the branch of a folder, and what commands run in.
+"""The git branch of a folder and the sandbox level of this machine, for the status bar.
 
-Reads little, with bounds, and never waits: a repository's files may be anything. No process is
-started for the branch.
+Reads little, within bounds, and starts no process: a repository's files may be anything.
 """
 
 import os
@@ -16,8 +15,8 @@ _HIGHEST = 40  # folders above that are looked at
 _HASH = re.compile(r"[0-9a-f]{40,64}")
 
 
-def branch_of(folder: str) -> str:
-    """The branch that is checked out there, or the beginning of a commit; empty: none is known."""
+def git_branch(folder: str) -> str:
+    """Return the branch that is checked out, or the start of a commit; empty if unknown."""
     place = os.path.abspath(folder)  # noqa: PTH100 - asked for with every frame
     for _ in range(_HIGHEST):
         git = f"{place}/.git"
@@ -36,8 +35,8 @@ def branch_of(folder: str) -> str:
     return ""
 
 
-def sandbox_here(wanted: str) -> str:
-    """The level that commands run at, or "none"; empty where the one that is wanted is not here."""
+def sandbox_level(wanted: str) -> str:
+    """Return the level that commands run at, or "none"; empty if it is not available."""
     from bridle.workspace.sandbox import probe
 
     try:
@@ -54,7 +53,7 @@ def _head(git: str) -> str:
 
 
 def _read(path: str) -> str:
-    """A line of a small file; nothing of a pipe, a link or a device."""
+    """Return the line of a small file; nothing of a pipe, a link or a device."""
     try:
         handle = os.open(path, READ)
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
-"""The first picture, before anything heavy is imported: where the prompt goes, and the bar.
+"""The first frame, drawn before anything heavy is imported: the prompt line and the status bar.
 
-Plain escapes, nothing but the standard library's small parts. From here on the terminal keeps what
-is typed, unseen, for the screen that follows: nothing is lost, and Enter stays Enter. Whatever
-happens behind it, `lift` gives the terminal back as it was.
+It uses plain escape sequences and small parts of the standard library only. From here on the
+terminal keeps what is typed, without echo, for the screen that follows. Whatever happens, `close`
+leaves the terminal as it was.
 """
 
 import os
@@ -17,12 +17,12 @@ from bridle.tui.render.palette import DARK, LIGHT, Palette
 
 try:
     import termios
-except ImportError:  # no terminal of that kind here: there is no curtain
+except ImportError:  # not a POSIX terminal
     termios = None  # type: ignore[assignment]
 
 SIGN = "›"
-HINT = "Ask, or / for commands, @ for files"
-_ENTER = "\x1b[?1049h\x1b[?2004h"  # another screen, marked pastes
+HINT = "Describe a task, or / for commands, @ for files"
+_ENTER = "\x1b[?1049h\x1b[?2004h"  # the alternate screen, bracketed pastes
 _LEAVE = "\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h"
 _PALETTES = {"dark": DARK, "light": LIGHT}
 
@@ -30,39 +30,39 @@ _PALETTES = {"dark": DARK, "light": LIGHT}
 _ENDING = (
     (signal.SIGINT, signal.default_int_handler),
     (signal.SIGTERM, signal.SIG_DFL),
-)  # what ends the program, and what it does as a rule
-_usual: list[Any] = [None]  # how the terminal took keys before there was a curtain
+)  # the signals that end the program, with their default handlers
+_keys_before: list[Any] = [None]  # the terminal's settings before the splash
 
 
-class Curtain:
-    """Down from `__enter__` on; lifted at the end, whatever the end is."""
+class Splash:
+    """Show the first frame inside a `with` block, and restore the terminal at its end."""
 
-    def __init__(self, theme: str = "dark", *, coloured: bool = True) -> None:
-        palette = _PALETTES.get(theme) if coloured else None  # plain: the terminal's own colours
+    def __init__(self, theme: str = "dark", *, colored: bool = True) -> None:
+        palette = _PALETTES.get(theme) if colored else None  # plain: the terminal's own colors
         self._colours = colours_of(palette) if palette is not None else None
         self._before: list[Any] | None = None
-        self._is_down = False
+        self._is_open = False
 
-    def __enter__(self) -> "Curtain":
+    def __enter__(self) -> "Splash":
         for number, usual in _ENDING:
-            if signal.getsignal(number) == usual:  # `nohup`, and whoever hears it, are respected
+            if signal.getsignal(number) == usual:  # leave it to `nohup` or another handler
                 signal.signal(number, self._leave)
-        self._is_down = True
+        self._is_open = True
         try:
-            self._fall()
+            self._open()
         except BaseException:
-            self.lift()
+            self.close()
             raise
         return self
 
-    def _fall(self) -> None:
+    def _open(self) -> None:
         if termios is not None:
             try:
-                self._before = _usual[0] = termios.tcgetattr(0)
-                termios.tcsetattr(0, termios.TCSANOW, _quiet(self._before))
+                self._before = _keys_before[0] = termios.tcgetattr(0)
+                termios.tcsetattr(0, termios.TCSANOW, _without_echo(self._before))
             except (termios.error, OSError):
                 self._before = None
-        self._write(_ENTER + picture(*_size(), self._colours))
+        self._write(_ENTER + frame(*_size(), self._colours))
 
     def __exit__(
         self,
@@ -70,47 +70,47 @@ class Curtain:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.lift()
+        self.close()
 
-    def lift(self) -> None:
-        """The terminal as it was; once, so that what is said after it stays."""
-        if not self._is_down:
+    def close(self) -> None:
+        """Restore the terminal; only the first call does so, so that later output stays."""
+        if not self._is_open:
             return
-        self._is_down = False
+        self._is_open = False
         self._write(_LEAVE)
         if termios is not None and self._before is not None:
             try:
                 termios.tcsetattr(0, termios.TCSANOW, self._before)
             except (termios.error, OSError):
-                return  # the terminal is gone
+                return  # the terminal was closed
 
     def _leave(self, number: int, frame: object) -> None:
-        """Ctrl-C, or an end that somebody asked for: nothing was begun yet.
+        """End the process on Ctrl+C or a signal: nothing was started yet.
 
-        An exception could be lost in the middle of an import.
+        An exception might be swallowed in the middle of an import.
         """
         for one, _ in _ENDING:
             signal.signal(one, signal.SIG_IGN)
-        self.lift()
+        self.close()
         os._exit(INTERRUPTED)
 
     def _write(self, text: str) -> None:
-        """A terminal that is gone, or does not take it, is no reason to fail."""
-        with suppress(OSError, ValueError, RuntimeError):  # a signal, while it is written to
+        """Write to the terminal; one that was closed is not an error."""
+        with suppress(OSError, ValueError, RuntimeError):  # a signal during a write
             sys.stdout.flush()
         with suppress(OSError):
             os.write(1, text.encode())
 
 
-def as_usual() -> None:
-    """The terminal's keys as they were before the curtain: for a program that has it meanwhile."""
-    if termios is not None and (before := _usual[0]) is not None:
+def restore_keys() -> None:
+    """Restore the terminal's key settings, for another program that runs in it meanwhile."""
+    if termios is not None and (before := _keys_before[0]) is not None:
         with suppress(termios.error, OSError):
             termios.tcsetattr(0, termios.TCSANOW, before)
 
 
-def _quiet(before: list[Any]) -> list[Any]:
-    """No echo, no lines, Enter as it is typed; Ctrl-C still ends."""
+def _without_echo(before: list[Any]) -> list[Any]:
+    """Return settings without echo and line editing, in which Enter is not translated."""
     after = [*before[:6], list(before[6])]
     after[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR | termios.IXON)
     after[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
@@ -127,13 +127,13 @@ def _size() -> tuple[int, int]:
 
 
 def colours_of(palette: Palette) -> tuple[str, ...]:
-    """Ground, text, dim, surface and accent, as escape sequences name them: `20;22;26`."""
+    """Return background, text, dim, surface and accent as in escape sequences: `20;22;26`."""
     colours = (palette.background, palette.text, palette.dim, palette.surface, palette.accent)
     return tuple(";".join(map(str, bytes.fromhex(one.removeprefix("#")))) for one in colours)
 
 
-def picture(width: int, height: int, colours: tuple[str, ...] | None) -> str:
-    """The prompt line, the bar, and the cursor where it will be."""
+def frame(width: int, height: int, colours: tuple[str, ...] | None) -> str:
+    """Return the prompt line, the status bar, and the cursor where it will be."""
     if colours is None:
         ground = text = dim = bar = accent = "\x1b[0m"
     else:

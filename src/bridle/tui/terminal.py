@@ -1,8 +1,4 @@
-"""The title of the terminal's window: what state the session is in, and which one it is. Pure.
-
-The one that was there before is put aside at the beginning and put back at the end; terminals that
-cannot do that ignore it.
-"""
+"""What the terminal itself is told: window title, bell and notifications, suspending the job."""
 
 import os
 import signal
@@ -15,22 +11,22 @@ _MARKS = {"waiting for your answer": "? ", "working": "* ", "stopping": "* "}
 _LONGEST_TITLE = 80
 
 
-def titled(state: str, title: str) -> str:
-    """What is to be written. `state` is what the line above the composer says."""
+def window_title(state: str, title: str) -> str:
+    """Return what sets the window title. `state` is the line above the composer."""
     name = one_line(title, _LONGEST_TITLE).encode("utf-8", "replace").decode()
     text = f"{_MARKS.get(state, '')}{name} · bridle" if name else f"{_MARKS.get(state, '')}bridle"
     return f"\x1b]2;{text}\x07"
 
 
-class Title:
-    """What was written last: the same is not written twice."""
+class WindowTitle:
+    """The window title; the one before is saved first and restored at the end."""
 
     def __init__(self) -> None:
         self._last = ""
 
     def change(self, state: str, title: str) -> str:
-        """What is to be written now, if anything."""
-        said = titled(state, title)
+        """Return what to write now; empty if the title stays the same."""
+        said = window_title(state, title)
         if said == self._last:
             return ""
         before = "" if self._last else SAVE
@@ -38,7 +34,7 @@ class Title:
         return before + said
 
     def restore(self) -> str:
-        """What puts the old one back, if it was changed."""
+        """Return what restores the title from before, if it was changed."""
         changed, self._last = self._last, ""
         return RESTORE if changed else ""
 
@@ -50,8 +46,13 @@ _BETWEEN = ("TMUX", "STY")
 _LONGEST_CALL = 120
 
 
-def calling(how: str, words: str, environ: Mapping[str, str]) -> str:
-    """What is to be written to the terminal; nothing where the person wants no calls."""
+def notification(how: str, words: str, environ: Mapping[str, str]) -> str:
+    """Return what to write to notify the user: a bell, OSC 9, or nothing.
+
+    `auto` uses OSC 9 if the terminal is known to support it and nothing stands in between (tmux,
+    screen), and the bell otherwise. The text comes from models and files: it is made neutral and
+    short, and follows a name, so that no terminal takes it for one of its own commands.
+    """
     if how == "off":
         return ""
     if how == "osc9" or (how == "auto" and has_osc9(environ)):
@@ -60,7 +61,7 @@ def calling(how: str, words: str, environ: Mapping[str, str]) -> str:
 
 
 def has_osc9(environ: Mapping[str, str]) -> bool:
-    """Is this a terminal that shows notifications, with nothing in between?"""
+    """Does this terminal show notifications, with nothing in between?"""
     if any(environ.get(name) for name in _BETWEEN):
         return False
     program = environ.get("TERM_PROGRAM", "").lower()
@@ -72,7 +73,7 @@ def _call_text(words: str) -> str:
 
 
 def has_shell() -> bool:
-    """Would anybody continue the program if it stopped? Only a shell with job control does."""
+    """Would a shell with job control continue the program if it stopped?"""
     group, session = os.getpgrp(), os.getsid(0)
     parent = os.getppid()
     try:

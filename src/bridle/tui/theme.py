@@ -1,7 +1,7 @@
-"""Which colours the first picture has: a flag, the environment, a line of the settings, or a guess.
+"""The theme of the first frame: from a flag, the environment, one line of the settings, or a guess.
 
-The settings are read whole later; here one line is looked for, so that a light window does not
-begin dark. Knows no widget, and imports next to nothing.
+The settings are read completely later; only one line is looked for here, so that a light terminal
+does not start dark. Imports next to nothing.
 """
 
 import os
@@ -15,8 +15,8 @@ _LINE = re.compile(rb"^theme[ \t]*:[ \t]*[\"']?([a-z]+)", re.M)
 _LARGEST = 100_000  # bytes
 
 
-def first_theme(flag: str | None, environ: Mapping[str, str]) -> str:
-    """Dark, light or plain, as it will be when everything is read."""
+def initial_theme(flag: str | None, environ: Mapping[str, str]) -> str:
+    """Return dark, light or plain, as it will be once all settings are read."""
     chosen = flag or environ.get("BRIDLE_THEME") or _saved(environ)
     if chosen not in CHOICES or chosen == "auto":
         return "light" if prefers_light(environ) else "dark"
@@ -24,7 +24,7 @@ def first_theme(flag: str | None, environ: Mapping[str, str]) -> str:
 
 
 def theme_name(choice: str, environ: Mapping[str, str]) -> str:
-    """The name that Textual knows a choice by."""
+    """Return Textual's name of a chosen theme."""
     light = prefers_light(environ)
     if choice == "plain":
         return "ansi-light" if light else "ansi-dark"
@@ -34,12 +34,12 @@ def theme_name(choice: str, environ: Mapping[str, str]) -> str:
 
 
 def prefers_light(environ: Mapping[str, str]) -> bool:
-    """Does the terminal say that its ground is light?"""
+    """Does the terminal say that its background is light?"""
     return environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
 
 
 def _saved(environ: Mapping[str, str]) -> str:
-    """What the settings file says; whatever is wrong with it is told when it is read whole."""
+    """Return the theme of the settings file; errors are reported when it is read completely."""
     try:
         handle = os.open(config_file_str(environ), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):

@@ -1,7 +1,6 @@
-"""The colours that a person can choose, and how a choice is kept. Knows no widget.
+"""Write a value, such as a theme or a model, into the user's settings file.
 
-It is written into the person's own settings file, and only when they ask for it: every other line
-stays as it is, and what comes out is read back before it is kept.
+All other lines stay as they are, and the result is read back before it is written.
 """
 
 import json
@@ -16,48 +15,48 @@ from bridle.config.yaml_file import read_text
 from bridle.errors import ConfigError
 from bridle.workspace.fs import replace_file
 
-MEANINGS = {
-    "auto": "light where the terminal says that it is, else dark",
-    "dark": "a dark window",
-    "light": "a light window",
-    "plain": "the terminal's own colours",
+THEMES = {
+    "auto": "light if the terminal says that it is light, otherwise dark",
+    "dark": "for a dark window",
+    "light": "for a light window",
+    "plain": "the terminal's own colors",
 }
 
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 
 
-def config_place() -> Path:
-    """Where the person's settings lie."""
+def settings_path() -> Path:
+    """Return the path of the user's settings file."""
     return config_file(os.environ)
 
 
-def save_choice(key: str, choice: str) -> None:
-    """Write a setting into the settings file. Raise `ConfigError`; then nothing changed."""
-    path = config_place()
+def save_setting(key: str, value: str) -> None:
+    """Write a setting into the settings file. If `ConfigError` is raised, nothing changed."""
+    path = settings_path()
     text = read_text(path, "settings") or ""
-    said = f"{key}: {json.dumps(choice) if not _PLAIN.fullmatch(choice) else choice}"
+    said = f"{key}: {json.dumps(value) if not _PLAIN.fullmatch(value) else value}"
     line = re.compile(rf"^{key}[ \t]*:[^\n]*$", re.M)
     if line.search(text):
         after = line.sub(lambda _: said, text, count=1)
     else:
         after = f"{text.rstrip()}\n{said}\n".lstrip("\n")
-    if _told(after) != {**_told(text), key: choice}:
+    if _parsed(after) != {**_parsed(text), key: value}:
         raise ConfigError(
-            f"{path}: there is no place for `{key}` in it",
-            hint=f"Write it there yourself: {said}",
+            f"{path}: `{key}` cannot be added to it",
+            hint=f"Add this line yourself: {said}",
         )
     try:
         replace_file(path, after.encode())
     except OSError as error:
         raise ConfigError(
-            f"{path}: it cannot be written: {error.strerror}",
-            hint="Check that you may write there. It holds for this time.",
+            f"{path} cannot be written: {error.strerror}",
+            hint="Check its permissions. The value holds until you quit.",
         ) from error
 
 
-def _told(text: str) -> dict[str, object]:
-    """What a text would set, read as the file is; None of it where it cannot be read."""
+def _parsed(text: str) -> dict[str, object]:
+    """Return the settings in a text; none if it cannot be read."""
     with tempfile.TemporaryDirectory(prefix="bridle-theme-") as folder:
         path = Path(folder, "config.yaml")
         path.write_text(text)

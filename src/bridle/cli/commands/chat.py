@@ -15,7 +15,7 @@ from bridle.cli.options import CHOOSE, THEMES, to_settings, turn_options
 from bridle.errors import UsageError
 
 if TYPE_CHECKING:
-    from bridle.tui.splash import Curtain
+    from bridle.tui.splash import Splash
 
 
 @click.command()
@@ -39,22 +39,22 @@ def command(**flags: Any) -> int:
         from bridle.cli.signals import run_async
 
         return run_async(open_repl({**flags, "quiet": False}).run())
-    with curtain_for(flags.get("theme")) as curtain:
+    with splash_for(flags.get("theme")) as splash:
         gc.disable()  # as long as it opens; see `run_screen`
         from bridle.cli.full_screen import talk
 
         outcome = talk(flags)
-        curtain.lift()
+        splash.close()
         return outcome.told()
 
 
-def curtain_for(theme: str | None) -> "Curtain":
+def splash_for(theme: str | None) -> "Splash":
     """The first picture, in the colours that the screen will have."""
-    from bridle.tui.splash import Curtain
-    from bridle.tui.theme import first_theme
+    from bridle.tui.splash import Splash
+    from bridle.tui.theme import initial_theme
 
-    chosen = first_theme(theme, os.environ)
-    return Curtain(chosen, coloured=not os.environ.get("NO_COLOR"))
+    chosen = initial_theme(theme, os.environ)
+    return Splash(chosen, colored=not os.environ.get("NO_COLOR"))
 
 
 def is_installed() -> bool:

@@ -1,7 +1,7 @@
-"""Which of many names fit what was typed, the best first. Pure, and quick on 20,000 paths.
+"""Fuzzy matching of names, the best match first; quick on 20,000 paths.
 
-A name fits when it holds the letters in their order, whatever their case. What stands together
-wins over what is scattered, the file's own name over its folders, the short over the long.
+A name matches if it contains the letters in their order, ignoring case. Consecutive letters win
+over scattered ones, a file's own name over its folders, and short names over long ones.
 """
 
 import re
@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from heapq import nsmallest
 
-_LONGEST = 200  # letters of a query; what is longer fits nothing anyway
+_LONGEST = 200  # letters of a query; what is longer matches nothing anyway
 
 
-def fitting(query: str, names: Iterable[str], limit: int = 50) -> tuple[str, ...]:
-    """The names that fit, the best first; without a query the first of them as they come."""
+def best_matches(query: str, names: Iterable[str], limit: int = 50) -> tuple[str, ...]:
+    """Return the matching names, the best first; without a query, the first ones."""
     words = query.casefold().replace(" ", "")[:_LONGEST]
     if not words:
         return tuple(name for name, _ in zip(names, range(limit), strict=False))
@@ -23,21 +23,21 @@ def fitting(query: str, names: Iterable[str], limit: int = 50) -> tuple[str, ...
     return tuple(name for _, _, name in nsmallest(limit, found))
 
 
-def fits(query: str, name: str) -> bool:
-    """Does the name hold these letters in their order?"""
+def matches(query: str, name: str) -> bool:
+    """Does the name contain these letters in their order?"""
     words = query.casefold().replace(" ", "")[:_LONGEST]
     return not words or _score(words, name) is not None
 
 
 @lru_cache(maxsize=8)
 def _pattern(words: str) -> re.Pattern[str]:
-    """The letters in their order; each is taken where it comes first, so nothing is tried twice."""
+    """Match the letters in their order, each where it comes first, without backtracking."""
     pieces = [f"[^{re.escape(one)}]*{re.escape(one)}" for one in words]
     return re.compile("".join(pieces), re.DOTALL)
 
 
 def _score(words: str, name: str) -> int | None:
-    """The less the better; None: it does not fit."""
+    """Return the score of a match, lower is better; None if the name does not match."""
     low = name.casefold()
     found = _pattern(words).match(low)
     if found is None:
@@ -57,7 +57,7 @@ def _score(words: str, name: str) -> int | None:
 
 
 def _spread(words: str, low: str, start: int, end: int) -> int:
-    """How scattered the letters are: how far from the first to the last, beginnings forgiven."""
+    """Return how far apart the letters are; the beginning of a word costs less."""
     at, gaps = start, 0
     for one in words:
         place = low.index(one, at)

@@ -1,4 +1,4 @@
-"""What is asked before the first prompt, as values; and who finds it out and does it. No widget."""
+"""What is asked before the first prompt, and who finds it out; and a folder's files as text."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ from bridle.workspace.text import one_line, quantity
 
 
 class EarlierSessions(SessionList, Protocol):
-    """The sessions of this user, before one is opened. `workspace` is the folder worked in."""
+    """This user's sessions, before one is opened. `workspace` is the current folder."""
 
     workspace: str
 
@@ -22,32 +22,32 @@ class EarlierSessions(SessionList, Protocol):
 
 
 class Lacking(Struct, frozen=True):
-    """No model was found: what was looked for, and the models of local servers that answer."""
+    """No model was found: what was looked for, and the models of local servers."""
 
     looked: tuple[str, ...] = ()
     local: tuple[str, ...] = ()  # `ollama/NAME`
 
 
 class Untrusted(Struct, frozen=True):
-    """A folder whose own files do not count yet; `files` are as they were looked at, once."""
+    """A folder whose own files are not trusted yet, with the files as they were read."""
 
     root: Path
     files: tuple[FolderFile, ...]
 
 
 class Preface(Protocol):
-    """What whoever opens the screen finds out and does. Called in a thread; raises `AgentError`."""
+    """Find out what to ask at the start. Called in a thread; raises `AgentError`."""
 
     def theme(self) -> str:
-        """The colours of the settings; `auto` where none are chosen, or a flag says which."""
+        """Return the theme of the settings; `auto` if none is set or a flag chooses one."""
         ...
 
     def untrusted(self) -> Untrusted | None:
-        """What a person should be asked about the folder; None: nothing, or they said no to it."""
+        """Return the files to ask about; None if there are none or they were declined."""
         ...
 
     def trust(self, shown: Untrusted) -> None:
-        """Let exactly these bytes count."""
+        """Trust exactly these bytes."""
         ...
 
     def decline(self, shown: Untrusted) -> None:
@@ -55,7 +55,7 @@ class Preface(Protocol):
         ...
 
     def earlier(self) -> "EarlierSessions | None":
-        """The sessions to choose from; None if it is known which one is to be opened."""
+        """Return the sessions to choose from; None if it is known which one to open."""
         ...
 
     def resume(self, session_id: str) -> None:
@@ -63,16 +63,16 @@ class Preface(Protocol):
         ...
 
     def lacking(self) -> Lacking | None:
-        """None where a model was named or a key was found."""
+        """Return what was looked for; None if a model was named or a key was found."""
         ...
 
     def use(self, model: str) -> None:
-        """That model, for this time."""
+        """Use that model this time."""
         ...
 
 
 def trust_lines(files: Iterable[FolderFile]) -> list[tuple[str, str]]:
-    """The files that are not trusted yet in full, then the names of those that are."""
+    """Return the untrusted files in full, made neutral, then the names of the trusted ones."""
     found = tuple(files)
     lines: list[tuple[str, str]] = []
     for one in found:
@@ -84,12 +84,12 @@ def trust_lines(files: Iterable[FolderFile]) -> list[tuple[str, str]]:
         lines.append((f"{name}  {size}" if not one.problem else name, "head"))
         if one.problem:
             lines.append(
-                (f"cannot be read and does not count: {one_line(one.problem, 300)}", "warning")
+                (f"cannot be read and is ignored: {one_line(one.problem, 300)}", "warning")
             )
         else:
             text = one.data.decode("utf-8", "backslashreplace")
             lines += [(f"│ {line}", "") for line in text.removesuffix("\n").split("\n")]
     known = [one_line(one.name, 200) for one in found if one.trusted]
     if known:
-        lines += [("", ""), (f"Trusted already, and unchanged: {', '.join(known)}", "muted")]
+        lines += [("", ""), (f"Already trusted and unchanged: {', '.join(known)}", "muted")]
     return lines

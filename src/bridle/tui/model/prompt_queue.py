@@ -1,7 +1,7 @@
-"""Carries a person's verbs to the session: send, queue, steer, stop, take back. Shows nothing.
+"""Send, queue, steer and take back the prompts of one session, and stop its turn.
 
-A stop keeps what was queued: those prompts are taken out of the queue first and held here, until
-the person sends them or takes them back.
+Stopping keeps what was queued: those prompts are withdrawn first and held here until the person
+sends them or takes them back.
 """
 
 from bridle.errors import AgentError, SessionBusy
@@ -10,7 +10,7 @@ from bridle.protocols.session import Conversation
 
 
 class PromptQueue:
-    """The verbs of one session."""
+    """The prompts of one session that wait; `held` ones are on hold since the turn was stopped."""
 
     def __init__(self, session: Conversation) -> None:
         self.session = session
@@ -18,16 +18,16 @@ class PromptQueue:
         self.stopping = False
 
     async def send(self, text: str, when: When) -> int:
-        """Send it now or, where a turn runs, into its queue or to its next step."""
+        """Send a prompt now or, while a turn runs, to its queue or its next step."""
         if when == "idle" or not self.session.is_busy:
             try:
                 return await self.session.send(text, when="idle")
             except SessionBusy:
-                when = "queue" if when == "idle" else when  # one began in between
+                when = "queue" if when == "idle" else when  # a turn has begun meanwhile
         return await self.session.send(text, when=when)
 
     async def stop(self) -> bool:
-        """Stop the running turn; False where none runs."""
+        """Stop the running turn; return False if none runs."""
         session = self.session
         if not (session.is_busy or session.is_parked) or self.stopping:
             return False
@@ -40,7 +40,7 @@ class PromptQueue:
         return True
 
     async def take_back(self) -> str:
-        """The newest prompt that was not sent yet; empty where there is none."""
+        """Return the newest prompt that was not sent yet; empty if there is none."""
         if self.held:
             return self.held.pop()
         for seq, prompt in reversed(list(self.session.history.waiting.items())):
@@ -50,7 +50,7 @@ class PromptQueue:
         return ""
 
     async def release(self) -> bool:
-        """Send the oldest prompt that was held back; False where there is none."""
+        """Send the oldest prompt on hold; return False if there is none."""
         if not self.held:
             return False
         text = self.held.pop(0)
@@ -66,5 +66,5 @@ class PromptQueue:
             try:
                 await self.session.withdraw(seq)
             except AgentError:
-                continue  # it has begun in between
+                continue  # it has begun meanwhile
             self.held.append(prompt.content)

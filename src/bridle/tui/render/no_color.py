@@ -1,7 +1,7 @@
-"""The screen without any colour, where `NO_COLOR` asks for that: what was a colour is an attribute.
+"""The screen without colors, for `NO_COLOR`: attributes take their place.
 
-What lies on a ground of its own that stands out (the cursor, what is chosen or marked) is reversed,
-what is beside the point is dim, bold stays bold. Greys are colours too.
+What stands out by its background (the cursor, a selection) is reversed, what is secondary is dim,
+bold stays bold. Grays are colors too.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,33 +18,32 @@ from bridle.tui.render.palette import Palette
 _STANDS_OUT = 0.2  # of the way from black to white, between a ground and the window's own
 
 
-def coloured(filters: Iterable[LineFilter]) -> list[LineFilter]:
-    """Those that leave the colours where they are."""
+def without_color_filters(filters: Iterable[LineFilter]) -> list[LineFilter]:
+    """Return the filters without those that change colors."""
     return [one for one in filters if not isinstance(one, Monochrome | NoColor)]
 
 
-class Colourless(LineFilter):
-    """Takes the colours out of every line that is drawn."""
+class NoColorFilter(LineFilter):
+    """Take the colors out of every line that is drawn."""
 
     def __init__(self, palette: Callable[[], Palette]) -> None:
         super().__init__()
         self._palette = palette
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The same text in attributes alone."""
         palette = self._palette()
         ground, faint = palette.background, palette.dim
         if ground == "default":  # nothing in it is told by its colour
             ground = faint = "#000000"
         return [
-            Segment(text, bare(style, ground, faint) if style else None, control)
+            Segment(text, attributes_only(style, ground, faint) if style else None, control)
             for text, style, control in segments
         ]
 
 
 @lru_cache(1024)
-def bare(style: Style, ground: str, faint: str) -> Style:
-    """A style without its colours, in a window of that ground where that colour means dim."""
+def attributes_only(style: Style, ground: str, faint: str) -> Style:
+    """Return a style without its colors; `faint` is the color that means dim."""
     stands_out = _stands_out(style.bgcolor, Color.parse(ground))
     is_faint = style.color is not None and _same(style.color, Color.parse(faint))
     return Style(

@@ -1,6 +1,6 @@
-"""The sink: everything that a model, a tool, a file or a server said passes here before it shows.
+"""Make text safe to show: whatever a model, a tool, a file or a server wrote passes here first.
 
-Pure. `clean` keeps line ends and tabs; `spaced` makes spaces of the tabs; `clean_line` is one line.
+`clean` keeps line ends and tabs, `spaced` replaces the tabs, `clean_line` returns one line.
 """
 
 from bridle.workspace.text import neutral, one_line
@@ -9,15 +9,15 @@ _TAB = 4
 
 
 def clean(text: str) -> str:
-    """The text as it may be shown: what a terminal would obey is written out."""
+    """Return the text with everything that a terminal would obey written out."""
     return neutral(text.replace("\r\n", "\n") if "\r" in text else text)
 
 
 def spaced(text: str) -> str:
-    """The same without tabs: a tab is as wide as a terminal pleases."""
+    """Return the text with tabs replaced by spaces."""
     return text.expandtabs(_TAB) if "\t" in text else text
 
 
 def clean_line(text: str, limit: int = 200) -> str:
-    """The text as one line of at most so many characters."""
+    """Return the text as one line of at most so many characters."""
     return one_line(text, limit)

@@ -1,4 +1,4 @@
-"""What stands where the conversation will be: a name and three hints. Pure but for the strips."""
+"""What an empty conversation shows: a name and three hints."""
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -12,14 +12,14 @@ STEP = 40  # blocks that come at once when somebody looks back
 _LINES = (
     ("bridle", "bold"),
     ("", "dim"),
-    ("Ask for something, and press Enter.", "dim"),
-    ("/ lists the commands, @ completes a file, F1 shows the keys.", "dim"),
+    ("Describe a task and press Enter.", "dim"),
+    ("/ lists commands, @ completes file names, F1 shows the keys.", "dim"),
 )
 _SHORT = (("bridle", "bold"), ("", "dim"), ("F1 shows the keys.", "dim"))
 
 
 def welcome(y: int, size: Size, pen: Pen) -> Strip | None:
-    """That line of it."""
+    """Return one line of it."""
     lines = _LINES if size.width > 64 else _SHORT
     at = y - max(0, (size.height - len(lines)) // 2)
     if not 0 <= at < len(lines):

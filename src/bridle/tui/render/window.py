@@ -1,7 +1,7 @@
-"""Which blocks are drawn, and where: a window onto a conversation of any length.
+"""The drawn part of a conversation of any length: which blocks are drawn, and where.
 
-Only what is near to what is looked at is drawn and kept; older blocks come when somebody scrolls up
-to them. Knows strips and the painter; the widget is `conversation.py`.
+Only what is near the visible part is drawn and kept; older blocks are drawn when somebody scrolls
+up to them.
 """
 
 import re
@@ -12,8 +12,19 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from bridle.presentation.blocks import Block, GrowingText, Removed, Reply
+from bridle.presentation.blocks import (
+    Block,
+    Call,
+    GrowingText,
+    Removed,
+    Reply,
+    Thought,
+    is_foldable,
+)
+from bridle.presentation.fold import Fold
 from bridle.tui.render.blocks import Painter, gap_before
+from bridle.tui.render.markdown import warm
+from bridle.tui.render.palette import Palette
 from bridle.tui.render.welcome import EDGE, STEP
 
 _FRAME = re.compile(r"   │ |.{0,3}", re.S)  # the bar beside an output, or the columns of the mark
@@ -21,10 +32,11 @@ MOST = 400  # blocks that are kept drawn while nobody looks back
 
 
 class Window:
-    """The drawn end of a list of blocks. `first` is the oldest that is drawn."""
+    """The drawn end of a list of blocks. `first` is the oldest block that is drawn."""
 
-    def __init__(self, blocks: Sequence[Block], painter: Painter) -> None:
+    def __init__(self, blocks: Sequence[Block], painter: Painter, fold: Fold | None = None) -> None:
         self.blocks = blocks
+        self.fold = fold or Fold()
         self.painter = painter
         self.first = self._packed = len(blocks)
         self.unfolded: set[int] = set()
@@ -41,7 +53,7 @@ class Window:
             self.grow(STEP)
 
     def restart(self, lines: int) -> None:
-        """From the end again: more came at once than anybody could have seen."""
+        """Start again at the end: more came at once than anybody could have seen."""
         self._forget(len(self._strips))
         self.first = len(self.blocks)
         self._strips, self._tops, self.height = [], [], 0
@@ -51,11 +63,11 @@ class Window:
 
     @property
     def behind(self) -> int:
-        """How many blocks came and are not drawn yet."""
+        """How many new blocks are not drawn yet."""
         return len(self.blocks) - self.first - len(self._strips)
 
     def grow(self, count: int) -> int:
-        """So many older blocks; how many lines they have."""
+        """Draw so many older blocks; return how many lines they have."""
         before = self.height
         start = max(0, self.first - count)
         older = [self._draw(place) for place in range(start, self.first)]
@@ -65,7 +77,7 @@ class Window:
         return self.height - before
 
     def shrink(self) -> int:
-        """Let go of the oldest where there are too many; how many lines went."""
+        """Forget the oldest blocks if there are too many; return how many lines they had."""
         surplus = len(self._strips) - MOST
         if surplus < STEP:
             return 0
@@ -82,14 +94,14 @@ class Window:
             self.painter.forget(place)
 
     def _pack(self) -> None:
-        """What came since it was opened, and is above what is drawn, is kept small."""
+        """Pack blocks that came since the session was opened and are now above what is drawn."""
         for place in range(self._packed, self.first):
             if isinstance(block := self.blocks[place], GrowingText):
                 block.pack()
         self._packed = max(self._packed, self.first)
 
     def update(self, places: Iterable[int]) -> int:
-        """Draw these anew; the first line that is different, or the height where none is."""
+        """Draw these blocks again; return the first line that changed, or else the height."""
         lowest = self.height
         for place in sorted(places):
             at = place - self.first
@@ -105,35 +117,70 @@ class Window:
         self._measure()
         return lowest
 
-    def redraw(self, painter: Painter) -> None:
-        """Everything, in another width or other colours."""
-        self.painter = painter
+    def redraw(self, palette: Palette, width: int) -> None:
+        """Draw everything again in another width or other colors."""
+        self.painter = Painter(palette, width)
         self._growing.clear()
         self._strips = [self._draw(place) for place in range(self.first, len(self.blocks))]
         self._measure()
 
+    def warm(self) -> None:
+        """Import and read what drawing the first answer takes."""
+        warm(self.painter.pen.palette)
+
+    def is_foldable(self, place: int) -> bool:
+        """Can that block be unfolded?"""
+        return is_foldable(self.blocks[place])
+
+    def is_failed_call(self, place: int) -> bool:
+        """Is that block a call that failed?"""
+        block = self.blocks[place]
+        return isinstance(block, Call) and block.state == "failed"
+
+    def next_foldable(self, step: int) -> int:
+        """Return the next block above or below the chosen one that can be unfolded.
+
+        Return -1 above the first block, and the number of blocks below the last one.
+        """
+        last = len(self.blocks)
+        place = (self.chosen if self.chosen is not None else last) + step
+        while 0 <= place < last and not is_foldable(self.blocks[place]):
+            place += step
+        return min(place, last)
+
+    def newest_call(self) -> int | None:
+        """Return the newest call that can be unfolded, if there is one."""
+        for place in range(len(self.blocks) - 1, -1, -1):
+            if isinstance(self.blocks[place], Call) and is_foldable(self.blocks[place]):
+                return place
+        return None
+
+    def thoughts(self) -> set[int]:
+        """Return the places of all thoughts."""
+        return {at for at, block in enumerate(self.blocks) if isinstance(block, Thought)}
+
     def line(self, y: int) -> Strip | None:
-        """That line; None below the end."""
+        """Return that line; None below the end."""
         at = self._at(y)
         return None if at is None else self._strips[at][y - self._tops[at]]
 
     def place_at(self, y: int) -> int | None:
-        """The block that has that line."""
+        """Return the block that has that line."""
         at = self._at(y)
         return None if at is None else self.first + at
 
     def span(self, place: int) -> tuple[int, int]:
-        """The first line of a block that is drawn, without the gap, and the one after its last."""
+        """Return the first line of a drawn block, without its gap, and the line after it."""
         at = place - self.first
         top = self._tops[at]
         gap = self._gap(place)
         return top + gap, top + len(self._strips[at])
 
-    def copied(self, span: Callable[[int], tuple[int, int] | None]) -> str:
-        """The marked text as it was written. `span` gives what is marked of a line, as columns.
+    def copied_text(self, span: Callable[[int], tuple[int, int] | None]) -> str:
+        """Return the selected text as it was written.
 
-        What the view adds is left out: the columns on the left, and the breaks of lines that are
-        wider than the window.
+        `span` returns the selected columns of a line. Left out is what the view adds: the margin,
+        and the breaks of lines that are wider than the window.
         """
         parts: list[str] = []
         for at, strips in enumerate(self._strips):
@@ -143,7 +190,9 @@ class Window:
                 continue
             drawn = [strip.text.rstrip() for strip in strips]
             written = self.painter.written(self.blocks[self.first + at])
-            for text, line, columns in zip(drawn, origins(drawn, written), marked, strict=True):
+            for text, line, columns in zip(
+                drawn, line_origins(drawn, written), marked, strict=True
+            ):
                 if columns is None:
                     continue
                 start, end = columns
@@ -167,7 +216,7 @@ class Window:
         return [self._finished([]) for _ in range(self._gap(place))] + strips
 
     def _strips_of(self, place: int, block: Block, lines: list[list[Segment]]) -> list[Strip]:
-        """What is settled of an answer that grows is not made again."""
+        """Return a block's strips; those of a growing answer that stay the same are reused."""
         if not isinstance(block, Reply):
             return [self._finished(line) for line in lines]
         known, made = self._growing.pop(place, ([], []))
@@ -182,7 +231,7 @@ class Window:
         return strips
 
     def _finished(self, line: list[Segment]) -> Strip:
-        """From edge to edge, on our ground: nothing is left to do when it is shown."""
+        """Return the line from edge to edge with its background, ready to be shown."""
         width = self.painter.width + 2 * EDGE
         base = self.painter.pen.base
         return Strip([Segment(" " * EDGE), *line]).apply_style(base).crop_extend(0, width, base)
@@ -202,8 +251,14 @@ class Window:
         return bisect_right(self._tops, y) - 1
 
 
+def open_window(fold: Fold | None, palette: Palette, width: int) -> Window:
+    """Return a window onto a fold, at its end; without a fold, onto an empty one."""
+    fold = fold or Fold()
+    return Window(fold.blocks, Painter(palette, width), fold)
+
+
 def _same(before: list[Strip], after: list[Strip]) -> int:
-    """How many lines at the beginning are the same."""
+    """Return how many lines at the beginning are the same."""
     count = 0
     for one, other in zip(before, after, strict=False):
         if one is not other and one != other:
@@ -213,25 +268,25 @@ def _same(before: list[Strip], after: list[Strip]) -> int:
 
 
 def _marked(strip: Strip, painter: Painter) -> Strip:
-    """The line of the block that the keys are at."""
+    """Return the first line of the chosen block."""
     ground = painter.pen.chosen
     return Strip([Segment(one.text, (one.style or Style()) + ground) for one in strip])
 
 
-class Origin(NamedTuple):
-    """Where a line of the view comes from."""
+class LineOrigin(NamedTuple):
+    """Where a drawn line comes from in the text."""
 
     margin: int  # columns that are not part of the text
     before: str  # what stands in the text between the line before and this one
 
 
-def origins(drawn: Sequence[str], written: Sequence[str]) -> list[Origin]:
+def line_origins(drawn: Sequence[str], written: Sequence[str]) -> list[LineOrigin]:
     """Find each drawn line in the text that it was drawn from, line by line of that text.
 
-    A drawn line that goes on where the one before it ended is a soft break. A line that is not
-    found in the text, as one of a table, stands for itself.
+    A drawn line that continues where the one before ended is a soft break. A line that is not found
+    in the text, as in a table, stands for itself.
     """
-    found: list[Origin] = []
+    found: list[LineOrigin] = []
     rest, at = "", 0
     for line in drawn:
         frame = len(_FRAME.match(line)[0])  # type: ignore[index]  # it matches everything
@@ -240,7 +295,7 @@ def origins(drawn: Sequence[str], written: Sequence[str]) -> list[Origin]:
         indent = len(body) - len(body.lstrip())
         if ink and "".join(rest.split()).startswith(ink):
             gap = rest[: len(rest) - len(rest.lstrip())]
-            found.append(Origin(frame + indent, gap))
+            found.append(LineOrigin(frame + indent, gap))
             rest = _after(rest, len(ink))
             continue
         place = next((n for n in range(at, len(written)) if ink and _begins(written[n], ink)), None)
@@ -249,7 +304,7 @@ def origins(drawn: Sequence[str], written: Sequence[str]) -> list[Origin]:
             whole = written[place]
             frame += max(0, indent - (len(whole) - len(whole.lstrip())))
             rest, at = _after(whole, len(ink)), place + 1
-        found.append(Origin(frame, "\n"))
+        found.append(LineOrigin(frame, "\n"))
     return found
 
 
@@ -258,7 +313,7 @@ def _begins(text: str, ink: str) -> bool:
 
 
 def _after(text: str, count: int) -> str:
-    """What follows so many characters that are not spaces."""
+    """Return what follows so many characters that are not spaces."""
     for at, character in enumerate(text):
         if count == 0:
             return text[at:]

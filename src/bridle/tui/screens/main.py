@@ -24,11 +24,11 @@ from bridle.tui.keys import KEYS, help_lines
 from bridle.tui.render.palette import Palette
 from bridle.tui.render.safe_text import clean
 from bridle.tui.terminal import has_shell, stop_job
-from bridle.tui.timers import after
+from bridle.tui.timers import call_later
 from bridle.tui.widgets.composer import Composer
 from bridle.tui.widgets.conversation import Conversation
-from bridle.tui.widgets.history import Drafts, Prompts
-from bridle.tui.widgets.status import Bar, Side, Working
+from bridle.tui.widgets.history import Drafts, PromptHistory
+from bridle.tui.widgets.status import ActivityLine, SidePanel, StatusBar
 
 if TYPE_CHECKING:
     from bridle.presentation.commands import Command
@@ -52,13 +52,13 @@ class MainScreen(Screen[None]):
     MainScreen #middle { height: 1fr; }
     MainScreen #left { width: 1fr; height: 1fr; }
     MainScreen #small { display: none; width: 1fr; height: 1fr; padding: 0 1; }
-    MainScreen Side { display: none; }
-    MainScreen.-wide Side, MainScreen.-side Side { display: block; }
-    MainScreen.-no-side Side { display: none; }
-    MainScreen.-small #middle, MainScreen.-small Bar { display: none; }
+    MainScreen SidePanel { display: none; }
+    MainScreen.-wide SidePanel, MainScreen.-side SidePanel { display: block; }
+    MainScreen.-no-side SidePanel { display: none; }
+    MainScreen.-small #middle, MainScreen.-small StatusBar { display: none; }
     MainScreen.-small #small { display: block; }
     """
-    AUTO_FOCUS = "Lines"
+    AUTO_FOCUS = "PromptInput"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(key.key, key.action, key.meaning, show=False, priority=key.first) for key in KEYS
     ]
@@ -75,11 +75,15 @@ class MainScreen(Screen[None]):
         self._thoughts_open = False
         state = state_folder_str(os.environ)
         self.conversation = Conversation(palette)
-        self.working = Working(palette)
-        self.side = Side(palette)
-        self.bar = Bar(palette)
+        self.activity = ActivityLine(palette)
+        self.side = SidePanel(palette)
+        self.bar = StatusBar(palette)
         self.composer = Composer(
-            self._files, self._arguments, self.own, prompts=Prompts(state), drafts=Drafts(state)
+            self._files,
+            self._arguments,
+            self.own,
+            prompts=PromptHistory(state),
+            drafts=Drafts(state),
         )
 
     def compose(self) -> ComposeResult:
@@ -105,13 +109,13 @@ class MainScreen(Screen[None]):
         session = SessionController(self, self._opening, self.preface)
         left = self.query_one("#left")
         with self.app.batch_update():
-            left.mount(self.working, before=self.composer)
+            left.mount(self.activity, before=self.composer)
             await left.mount(session.approvals, before=self.composer)
             if not self.side.is_attached:
                 self.query_one("#middle").mount(self.side)
             await self.mount(ToastRack(id="textual-toastrack"), before=0)
         self.session = session
-        await self.app.take_keys()  # type: ignore[attr-defined]
+        await self.app.release_keys()  # type: ignore[attr-defined]
         self.run_worker(session.open(), group="house")
 
     @property
@@ -135,7 +139,7 @@ class MainScreen(Screen[None]):
     def draw_soon(self) -> None:
         """Draw with the next frame, because something has changed."""
         if self._drawing is None and self.is_attached:
-            self._drawing = after(self._frames.wait(), self, self._draw)
+            self._drawing = call_later(self._frames.wait(), self, self._draw)
 
     def _draw(self) -> None:
         began = perf_counter()
@@ -156,7 +160,7 @@ class MainScreen(Screen[None]):
 
     def repaint(self, palette: Palette) -> None:
         """Draw everything in other colors."""
-        for part in (self.working, self.side, self.bar):
+        for part in (self.activity, self.side, self.bar):
             part.palette = palette
             part.refresh()
         self.conversation.repaint(palette)
@@ -196,12 +200,12 @@ class MainScreen(Screen[None]):
             self.run_worker(self.session.submit(event.text, event.when), group="sending")
             self.call_after_refresh(self.approvals.panel.take_keys)
 
-    def on_composer_editor_wanted(self, event: Composer.EditorWanted) -> None:
+    def on_composer_editor_requested(self, event: Composer.EditorRequested) -> None:
         event.stop()
         if self.session is not None:
             self.run_worker(self.session.edit_prompt(), group="obeying")
 
-    def on_composer_search_wanted(self, event: Composer.SearchWanted) -> None:
+    def on_composer_search_requested(self, event: Composer.SearchRequested) -> None:
         event.stop()
         if self.session is not None:
             self.run_worker(self.session.search_prompts(), group="obeying")
@@ -252,13 +256,13 @@ class MainScreen(Screen[None]):
                 return
         if self.composer.text:
             self.composer.clear()
-            self.bar.say("Ctrl+Y to restore")
+            self.bar.show_message("Ctrl+Y to restore")
             return
         if monotonic() - self._leave_asked <= AGAIN:
             self.leave()
             return
         self._leave_asked = monotonic()
-        self.bar.say("Ctrl+C again to quit", AGAIN)
+        self.bar.show_message("Ctrl+C again to quit", AGAIN)
 
     def action_leave_empty(self) -> None:
         """Quit if nothing is typed, otherwise delete a character."""
@@ -284,7 +288,7 @@ class MainScreen(Screen[None]):
             return False
         self.app.copy_to_clipboard(clean(text))
         self.clear_selection()
-        self.bar.say("copied")
+        self.bar.show_message("copied")
         return True
 
     # Keys of the session.
@@ -346,7 +350,9 @@ class MainScreen(Screen[None]):
     def action_suspend(self) -> None:
         """Return to the shell until `fg`."""
         if self.app.is_headless or not has_shell():
-            self.bar.say("cannot suspend: bridle was not started by a shell with job control")
+            self.bar.show_message(
+                "cannot suspend: bridle was not started by a shell with job control"
+            )
             return
         with self.app.suspend():
             stop_job()
@@ -359,7 +365,7 @@ class MainScreen(Screen[None]):
 
     def action_thoughts(self) -> None:
         self._thoughts_open = not self._thoughts_open
-        self.conversation.unfold_thoughts(self._thoughts_open)
+        self.conversation.unfold_thoughts(unfolded=self._thoughts_open)
 
     def action_page(self, step: int) -> None:
         height = max(1, self.conversation.size.height - 2)
@@ -370,7 +376,7 @@ class MainScreen(Screen[None]):
 
     async def _go_to_beginning(self) -> None:
         await self.conversation.go_to_beginning(
-            lambda left: self.bar.say(f"going to the beginning … {left:,}" if left else "")
+            lambda left: self.bar.show_message(f"going to the beginning … {left:,}" if left else "")
         )
 
     def action_last(self) -> None:

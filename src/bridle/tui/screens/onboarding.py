@@ -1,7 +1,7 @@
-"""Before the first prompt: which model answers where none was found, and whether a folder counts.
+"""Questions before the first prompt: whether to trust the folder, and which model to use.
 
-What there is to ask was found out by whoever opens the screen, and is done by them; here it is
-shown and asked. A key is never asked for and never written: it is said how to set one.
+The caller finds out what to ask and acts on the answers. An API key is never asked for and never
+written; instead, the user is shown how to set one.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from bridle.errors import MissingModel
 from bridle.tui.dialogs import Choose, Confirm, Dialog, TextPage
 from bridle.tui.model.onboarding import Lacking, Preface, Untrusted, trust_lines
 from bridle.tui.slash.interaction import Item
-from bridle.tui.user_settings import config_place, save_choice
+from bridle.tui.user_settings import save_setting, settings_path
 from bridle.workspace.text import one_line
 
 _OFFLINE = "offline"
@@ -21,31 +21,31 @@ _KEY = "key"
 
 
 class Asking(Protocol):
-    """How a dialog is shown and waited for."""
+    """Show a dialog and wait for its result."""
 
     async def __call__(self, dialog: Dialog[Any]) -> Any: ...
 
 
 async def about_folder(preface: Preface, found: Untrusted, ask: Asking) -> str:
-    """Ask about a folder's own files; gives back what is worth a line. Raise `AgentError`."""
+    """Ask whether to trust a folder's files; return a remark, or nothing. Raise `AgentError`."""
     new = [one_line(one.name) for one in found.files if not one.trusted and not one.problem]
     said = (
         f"Trust these files in {one_line(str(found.root), 300)}?\n"
-        "They come from whoever wrote this folder: rules, hooks and servers can run programs, "
-        "and the model follows instructions. They are ignored unless you trust them; if one "
-        "changes, you are asked again."
+        "They were written by the author of this folder. Rules, hooks and servers can run "
+        "programs, and the model follows the instructions. They are ignored unless you trust "
+        "them, and you are asked again if one changes."
     )
     answer = await ask(Confirm("Trust this folder?", said, trust_lines(found.files), read=True))
     if answer:
         await asyncio.to_thread(preface.trust, found)
         return f"Trusted as shown: {', '.join(new)}."
-    if answer is not None:  # left without an answer, it is asked again the next time
+    if answer is not None:  # without an answer, it is asked again next time
         await asyncio.to_thread(preface.decline, found)
-    return ""  # what does not count is told when the session is opened
+    return ""  # what is ignored is reported when the session is opened
 
 
 async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
-    """Ask which model is to answer; return what is worth a line.
+    """Ask which model to use; return a remark, or nothing.
 
     Raise `MissingModel` if none is chosen, and `AgentError` if the choice cannot be saved.
     """
@@ -54,28 +54,30 @@ async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
         raise MissingModel(
             "no model was chosen",
             hint="Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a local server such as Ollama, or "
-            "look around without a language model: bridle -m offline",
+            "try bridle without a language model: bridle -m offline",
         )
     preface.use(chosen)
-    place = config_place()
+    place = settings_path()
     said = (
         f"Use {one_line(chosen)} from now on?\n"
-        f"y writes it into {place}; n uses it for this session only."
+        f"y saves it to {place}; n uses it for this session only."
     )
     if await ask(Confirm("Keep this choice?", said)):
-        await asyncio.to_thread(save_choice, "model", chosen)
-        return f"{chosen} is written to {place}."
+        await asyncio.to_thread(save_setting, "model", chosen)
+        return f"Saved to {place}: model {chosen}."
     return ""
 
 
 async def _choice(lacking: Lacking, ask: Asking) -> str | None:
-    """One of the models there are, or None; how to set a key is shown as often as one likes."""
-    said = "No key for a model was found, and none is named in the settings."
+    """Return the chosen model, or None; how to set a key is shown as often as wanted."""
+    said = "No API key was found, and the settings name no model."
     if lacking.looked:
         said += f"\nLooked for: {', '.join(lacking.looked)}."
     while True:
         items = _items(lacking)
-        dialog = Choose("Which model should answer?", items, said=said, escape="leaves bridle")
+        dialog = Choose(
+            "Which model would you like to use?", items, said=said, escape="quit bridle"
+        )
         chosen = await ask(dialog)
         if chosen != _KEY:
             return None if chosen is None else str(chosen)
@@ -83,28 +85,28 @@ async def _choice(lacking: Lacking, ask: Asking) -> str | None:
 
 
 def _items(lacking: Lacking) -> list[Item]:
-    local = [Item(name, name, "answers on this machine") for name in lacking.local]
-    offline = "a few rules, no language model; needs no key or network"
+    local = [Item(name, name, "runs on this machine") for name in lacking.local]
+    offline = "a few built-in rules instead of a language model; no key or network needed"
     return [
         *local,
         Item(_OFFLINE, "offline", offline),
-        Item(_KEY, "Claude, GPT, …", "needs a vendor's API key: shows how to set one"),
+        Item(_KEY, "Claude, GPT, …", "needs an API key; shows how to set one"),
     ]
 
 
 def key_lines() -> Sequence[tuple[str, str]]:
-    """How to set a key, for each vendor; bridle writes none."""
+    """Return how to set a key, for each vendor."""
     rows = {variable: vendor for vendor, variable in KEY_VARIABLES.items() if "-" not in vendor}
     from_environment = (
-        "bridle reads it from the environment and writes it nowhere. You can also write it as "
-        f"`api_key:` into {config_place()}; make that file readable only by you."
+        "bridle reads it from the environment and never stores it. You can also add it as "
+        f"`api_key:` to {settings_path()}; make that file readable only by you."
     )
     local = (
-        "A local server needs no key: Ollama, llama.cpp and LM Studio are found if they answer "
-        "on their usual ports."
+        "Local servers need no key: Ollama, llama.cpp and LM Studio are found if they run on "
+        "their usual ports."
     )
     return [
-        ("Leave with Ctrl+C, set one of these in your shell, and start bridle again:", ""),
+        ("Quit with Ctrl+C, set one of these in your shell, and start bridle again:", ""),
         ("", ""),
         *(
             (f"  export {variable + '=…':24} for {vendor}", "head")

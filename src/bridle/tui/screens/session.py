@@ -18,16 +18,16 @@ from bridle.presentation.blocks import Notice, Reply
 from bridle.presentation.commands import Command, command_line, command_of, is_loose, split
 from bridle.presentation.fold import Fold
 from bridle.protocols.session import Conversation
-from bridle.tui.clipboard import copy_piece
+from bridle.tui.clipboard import copy_answer
 from bridle.tui.dialogs import Choose, Dialog
 from bridle.tui.model.prompt_queue import PromptQueue
 from bridle.tui.model.status_bar import Facts
 from bridle.tui.slash.interaction import Item
 from bridle.tui.slash.screen import ScreenInteraction, run_screen_command
 from bridle.tui.theme import theme_name
-from bridle.tui.timers import after
+from bridle.tui.timers import call_later
 from bridle.tui.widgets.approval_area import ApprovalArea
-from bridle.tui.widgets.composer import Sent
+from bridle.tui.widgets.composer import SendMode
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class SessionController:
         if (earlier := await asyncio.to_thread(preface.earlier)) is not None:
             from bridle.tui.screens.sessions import Picker
 
-            picker = Picker(earlier, workspace=earlier.workspace, escape="leaves bridle")
+            picker = Picker(earlier, workspace=earlier.workspace, escape="quit bridle")
             chosen = await self._ask(picker)
             await earlier.close()
             if chosen is None:
@@ -147,7 +147,7 @@ class SessionController:
             self._watch.cancel()
         self.restore_held()
         self.prompt_queue = PromptQueue(house.session)
-        is_typed = bool(composer.whole) and not self._is_open.is_set()
+        is_typed = bool(composer.full_text) and not self._is_open.is_set()
         composer.enter_session(house.session.id, keep_text=is_typed)
         self.follower = SessionFollower(
             house.session,
@@ -194,7 +194,7 @@ class SessionController:
 
     # Prompts and commands.
 
-    async def submit(self, text: str, when: Sent) -> None:
+    async def submit(self, text: str, when: SendMode) -> None:
         """Send a prompt or obey a command, in the order in which they were typed.
 
         What follows `/new` or `/mode` is for what holds once that was done.
@@ -212,7 +212,7 @@ class SessionController:
             else:
                 await self.send(text, when)
 
-    async def send(self, text: str, when: Sent) -> None:
+    async def send(self, text: str, when: SendMode) -> None:
         """Send a prompt; one that cannot be sent goes back into the composer."""
         if self.prompt_queue is None:
             return
@@ -298,8 +298,8 @@ class SessionController:
         """Copy the last answer, or one of its code blocks."""
         blocks = self._screen.conversation.fold.blocks
         replies = [one.text for one in blocks if isinstance(one, Reply) and not one.discarded]
-        if message := await copy_piece(self._screen.app, replies[-1] if replies else ""):
-            self._screen.bar.say(message)
+        if message := await copy_answer(self._screen.app, replies[-1] if replies else ""):
+            self._screen.bar.show_message(message)
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run it beside the screen; show its error if it fails."""
@@ -335,11 +335,13 @@ class SessionController:
         state = screen.conversation.fold.state
         busy = house.session.is_busy
         if busy and not state.busy:
-            after(_LATER, screen, screen.draw_soon)  # the record of its end came before it was over
+            call_later(
+                _LATER, screen, screen.draw_soon
+            )  # the record of its end came before it was over
         screen.composer.is_busy = busy
         waiting = state.waiting.values()
         activity = self._activity(busy=busy, stopping=queue.stopping)
-        screen.working.tell(
+        screen.activity.show(
             activity,
             steering=tuple(one.content for one in waiting if one.when == "next_step"),
             queued=tuple(one.content for one in waiting if one.when != "next_step"),
@@ -347,9 +349,9 @@ class SessionController:
         )
         self.approvals.set_title(activity, house.session.title)
         if screen.side.display:
-            screen.side.tell(state, house.window)
+            screen.side.show(state, house.window)
         place = house.place
-        screen.bar.tell(
+        screen.bar.show(
             Facts(
                 mode=house.mode,
                 then=self.approvals.next_mode or "",

@@ -1,7 +1,7 @@
-"""The sessions to choose from: search, preview, rename, delete, and what each does right now.
+"""The list of sessions: search, preview, rename, delete, and what each is doing.
 
-The house says when something changed; the list is then asked for again, and the highlight stays on
-its session. To choose one only says which: whoever opened this goes there.
+When the backend reports a change the list is read again, and the highlight stays on its session.
+Choosing a session only returns its id; the caller opens it.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from bridle.tui.dialogs import AskText, Confirm, Dialog, Field, Sheet
 from bridle.tui.house import SessionList
 from bridle.tui.render.safe_text import clean_line
 from bridle.tui.session_backend import display_state
-from bridle.tui.timers import after
+from bridle.tui.timers import call_later
 from bridle.usage import format_cost
 from bridle.workspace.text import one_line
 
@@ -44,7 +44,7 @@ _STATES = {
 
 
 class Picker(Dialog[str | None]):
-    """A list of sessions; the id of the one that was chosen."""
+    """A dialog that lists sessions; the id of the chosen one."""
 
     DEFAULT_CSS = """
     Picker > Vertical { width: 96%; max-width: 140; height: 90%; }
@@ -80,11 +80,11 @@ class Picker(Dialog[str | None]):
         *,
         current: str = "",
         workspace: str = "",
-        escape: str = "closes",
+        escape: str = "close",
     ) -> None:
-        """`current` is the session that is open, `workspace` the folder that need not be named.
+        """`current` is the open session, `workspace` the folder that need not be named.
 
-        `escape` says what Escape does.
+        `escape` is what Escape does, as a verb.
         """
         self._escape = escape
         super().__init__("Sessions", self._key_words(_WIDE))
@@ -102,20 +102,18 @@ class Picker(Dialog[str | None]):
         self._looking_at = ""  # the session whose end is being fetched
 
     def compose(self) -> ComposeResult:
-        """Words to look for, the sessions, and the end of the highlighted one."""
         with self._dress(Vertical()):
-            yield Field(self._query, placeholder="search in titles", select_on_focus=False)
+            yield Field(self._query, placeholder="search titles", select_on_focus=False)
             with Horizontal(id="halves"):
                 yield self._list
                 yield Vertical(self._about, self._sheet, id="preview")
 
     def on_mount(self) -> None:
-        """List, and listen."""
         self._refresh()
         self.run_worker(self._listen(), group="news")
 
     def on_resize(self, event: events.Resize) -> None:
-        """A preview where there is room."""
+        """Show a preview beside the list if there is room."""
         self.set_class(event.size.width >= _WIDE, "-wide")
         self.query_one(Vertical).border_subtitle = Content(self._key_words(event.size.width))
         self._previewed = None
@@ -144,7 +142,7 @@ class Picker(Dialog[str | None]):
         now = datetime.now(UTC)
         here = self._workspace
         rows = [self._row(one, now, here) for one in found]
-        empty = "No session fits." if self._query else "There are no sessions yet."
+        empty = "No session matches." if self._query else "There are no sessions yet."
         self._list.set_options(rows or [Option(Content(empty), disabled=True)])
         places = {one.id: at for at, one in enumerate(found)}
         self._list.highlighted = places.get(kept, 0) if found else None
@@ -153,7 +151,7 @@ class Picker(Dialog[str | None]):
     def _row(self, one: SessionInfo, now: datetime, here: str) -> Option:
         line = session_row(one, now, here)
         mine = one.id == self._current
-        rest = f"this one · {line.rest}" if mine else line.rest
+        rest = f"current · {line.rest}" if mine else line.rest
         return Option(
             Content.assemble(
                 (f"{line.sign} ", line.tone), line.title, (f"  {rest}", "$foreground 60%")
@@ -167,22 +165,20 @@ class Picker(Dialog[str | None]):
         return None if at is None or at >= len(self._found) else self._found[at]
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Other words."""
         event.stop()
         if event.value != self._query:
             self._query = event.value
-            after(_SOON, self, self._refresh)
+            call_later(_SOON, self, self._refresh)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Another one to look at."""
         event.stop()
         self._look_soon()
 
     def _look_soon(self) -> None:
-        """Show the end of the highlighted session, unless it is shown, or being fetched already.
+        """Show the end of the highlighted session, unless it is shown or being fetched already.
 
-        Sessions that stream change several times a second: a look that began anew each time would
-        never come to its end.
+        Sessions that stream change several times a second: a preview that started again each
+        time would never be finished.
         """
         one = self.highlighted
         name = one.id if one is not None else ""
@@ -215,45 +211,44 @@ class Picker(Dialog[str | None]):
             return [error.message]
 
     def action_look(self) -> None:
-        """The preview instead of the list, where there is no room for both."""
+        """Show the preview instead of the list, if there is no room for both."""
         self.toggle_class("-looking")
         self._look_soon()
 
     def action_move(self, by: int) -> None:
-        """The highlight up or down."""
+        """Move the highlight up or down."""
         if self._found:
             at = (self._list.highlighted or 0) + by
             last = len(self._found) - 1
             self._list.highlighted = at % (last + 1) if abs(by) == 1 else min(max(at, 0), last)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """That one."""
+        """Choose the highlighted session."""
         event.stop()
         if (one := self.highlighted) is not None:
             self.dismiss(one.id)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """A click on one."""
+        """Choose the session that was clicked."""
         event.stop()
         if event.option_index < len(self._found):
             self.dismiss(self._found[event.option_index].id)
 
     def _key_words(self, width: int) -> str:
         if width < _WIDE:
-            return f"Enter opens · ^R rename · ^D delete · Tab look · Esc {self._escape}"
-        return f"Enter opens · Ctrl+R renames · Ctrl+D deletes · Esc {self._escape}"
+            return f"Enter open · ^R rename · ^D delete · Tab preview · Esc {self._escape}"
+        return f"Enter to open · Ctrl+R to rename · Ctrl+D to delete · Esc to {self._escape}"
 
     def action_leave(self) -> None:
-        """None."""
         self.dismiss(None)
 
     def action_rename(self) -> None:
-        """Another title."""
+        """Ask for another title."""
         if (one := self.highlighted) is not None:
             self.run_worker(self._rename(one), group="verbs")
 
     async def _rename(self, one: SessionInfo) -> None:
-        title = await self.app.push_screen_wait(AskText("Rename the session", one.title))
+        title = await self.app.push_screen_wait(AskText("Rename session", one.title))
         if title and title.strip() and title != one.title:
             try:
                 await self._sessions.rename(one.id, title.strip())
@@ -262,14 +257,14 @@ class Picker(Dialog[str | None]):
             self._refresh()
 
     def action_delete(self) -> None:
-        """Away with it, once the person has said yes."""
+        """Delete the highlighted session, after asking."""
         if (one := self.highlighted) is not None:
             self.run_worker(self._delete(one), group="verbs")
 
     async def _delete(self, one: SessionInfo) -> None:
         title = clean_line(one.title, 80) or one.id
-        said = f"“{title}” is removed for good, with everything that was said in it."
-        if await self.app.push_screen_wait(Confirm("Delete the session?", said, danger=True)):
+        said = f"“{title}” and everything in it will be deleted permanently."
+        if await self.app.push_screen_wait(Confirm("Delete session?", said, danger=True)):
             try:
                 await self._sessions.delete(one.id)
             except AgentError as error:

@@ -15,8 +15,7 @@ from bridle.presentation.commands import TABLE, Command, command_of, command_pro
 from bridle.presentation.modes import MODE_TEXTS
 from bridle.protocols.session_values import Choice, UndoPreview
 from bridle.tui.slash.interaction import Handler, Interaction, Item, Lines
-from bridle.tui.theme import CHOICES as THEMES
-from bridle.tui.user_settings import MEANINGS, config_place, save_choice
+from bridle.tui.user_settings import THEMES, save_setting, settings_path
 from bridle.usage import format_cost
 from bridle.workspace.text import one_line, quantity, size_of
 
@@ -367,7 +366,7 @@ def _amount(text: str) -> float:
 
 async def _theme(ui: Interaction, rest: str) -> None:
     async def items() -> list[Item]:
-        return [Item(name, name, MEANINGS[name]) for name in THEMES]
+        return [Item(name, name, THEMES[name]) for name in THEMES]
 
     name = rest or await ui.choose("Theme", items)
     if not name:
@@ -380,10 +379,10 @@ async def _theme(ui: Interaction, rest: str) -> None:
     if not ui.is_screen:
         ui.show(f"Theme {name}, until you leave; `bridle config` explains how to keep it.")
         return
-    place = config_place()
+    place = settings_path()
     question = f"Use it from now on, and write “theme: {name}” to {place}?\nn keeps it for now."
     if await ui.confirm("Theme", question):
-        save_choice("theme", name)
+        save_setting("theme", name)
         ui.show(f"Theme {name}, written to {place}.")
     else:
         ui.show(f"Theme {name}, for now.")

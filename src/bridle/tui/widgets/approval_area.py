@@ -20,7 +20,7 @@ from bridle.policy import Mode
 from bridle.presentation.approvals import answer_text
 from bridle.tui.house import Asked, House
 from bridle.tui.screens.approvals import Tray, TrayPage, deliver
-from bridle.tui.terminal import Title, calling
+from bridle.tui.terminal import WindowTitle, notification
 from bridle.tui.widgets.approval_panel import ApprovalPanel
 from bridle.workspace import change
 from bridle.workspace.text import one_line
@@ -53,7 +53,7 @@ class ApprovalArea(Vertical):
         self._gone: dict[str, str] = {}  # why it is not open any more, by what was shown
         self._diffs: dict[str, str] = {}  # of files that lie elsewhere, by what was shown
         self.next_mode: Mode | None = None  # agreed to with a plan; soon in force
-        self._title = Title()
+        self._title = WindowTitle()
         self.panel = ApprovalPanel(self._preview, self._content_of, is_writing=is_writing)
         self.tray = Tray()
 
@@ -166,7 +166,7 @@ class ApprovalArea(Vertical):
     def notify_person(self, words: str) -> None:
         """Notify the person if another window has the focus."""
         if not self.app.app_focus:
-            self._write_to_terminal(calling(self._notify_how or "auto", words, os.environ))
+            self._write_to_terminal(notification(self._notify_how or "auto", words, os.environ))
 
     def set_title(self, state: str, title: str) -> None:
         """Show the state of the session in the window title."""

@@ -1,8 +1,8 @@
-"""What was sent before, and what was not sent yet: two private, bounded files of the state folder.
+"""Earlier prompts and unsent drafts: two private, bounded files in the state folder.
 
 Prompts are one JSON string a line, the newest last; several processes append to the same file.
-Drafts are by session. A file that cannot be read or written costs the history, never the prompt.
-What is read back is text like any other: whoever shows it neutralises it.
+Drafts are kept by session. If a file cannot be read or written, the history is lost, never the
+prompt. What is read back is not trusted: whoever shows it makes it neutral.
 """
 
 import fcntl
@@ -20,19 +20,19 @@ _LONGEST = 1_000_000  # characters of one prompt that is kept
 _DRAFTS = 50
 
 
-class Prompts:
-    """Earlier prompts, and the place where Up and Down are among them."""
+class PromptHistory:
+    """Earlier prompts, and the position of Up and Down among them."""
 
     def __init__(self, state: str | os.PathLike[str] | None = None) -> None:
         self._file = None if state is None else Path(state, "prompts.jsonl")
         self._all: list[str] = []
-        self._at = 0  # behind the last: the draft
-        self._shown: dict[int, str] = {}  # what was changed on the way
+        self._at = 0  # past the last one: the draft
+        self._shown: dict[int, str] = {}  # what was typed into them
         self._is_read = False
         self._reading = Lock()
 
     def load(self) -> None:
-        """Read what was kept, once. May be called in a thread: who needs it earlier waits."""
+        """Read the file, once. May be called in a thread: whoever needs it meanwhile waits."""
         with self._reading:
             if self._is_read:
                 return
@@ -47,8 +47,8 @@ class Prompts:
         return tuple(dict.fromkeys(reversed(self._all)))
 
     def add(self, text: str) -> None:
-        """Remember it, and be at the end again; the same twice in a row counts once."""
-        self.load()  # else it would come from the file once more
+        """Remember a prompt and go to the end; the same one twice in a row counts once."""
+        self.load()  # otherwise it would be read from the file again
         self._shown.clear()
         if text.strip() and len(text) <= _LONGEST and self._all[-1:] != [text]:
             self._all = [*self._all, text][-MOST:]
@@ -58,15 +58,15 @@ class Prompts:
         self._at = len(self._all)
 
     def older(self, current: str) -> str | None:
-        """The prompt before the one that is shown; None where there is none."""
+        """Return the prompt before the one that is shown; None if there is none."""
         return self._step(current, -1) if self._at > 0 else None
 
     def newer(self, current: str) -> str | None:
-        """The one after it, in the end the draft; None where that is shown already."""
+        """Return the prompt after it, at last the draft; None if that is shown."""
         return self._step(current, 1) if self._at < len(self._all) else None
 
     def _step(self, current: str, by: int) -> str:
-        """On to another; what was typed into this one waits there until something is sent."""
+        """Move to another prompt; what was typed into this one is kept until one is sent."""
         self._shown[self._at] = current
         self._at += by
         kept = self._all[self._at] if self._at < len(self._all) else ""
@@ -74,14 +74,14 @@ class Prompts:
 
 
 class Drafts:
-    """What was typed and not sent, by session, across exits."""
+    """What was typed and not sent, by session."""
 
     def __init__(self, state: str | os.PathLike[str] | None = None) -> None:
         self._file = None if state is None else Path(state, "drafts.json")
         self._own: dict[str, str] = {}
 
     def keep(self, session: str, text: str) -> None:
-        """Remember a draft, or forget the one that was sent."""
+        """Save a draft, or forget it if it is empty."""
         import json
 
         before = self.of(session)
@@ -96,7 +96,7 @@ class Drafts:
             replace_file(self._file, json.dumps(newest).encode())
 
     def of(self, session: str) -> str:
-        """The draft of a session; empty where there is none."""
+        """Return the draft of a session; empty if there is none."""
         if session in self._own or self._file is None:
             return self._own.get(session, "")
         return _kept(self._file).get(session, "")
@@ -125,7 +125,7 @@ def _said(line: bytes) -> str:
 
 
 def _append(path: Path, text: str) -> None:
-    """One line more; a file that has grown too large is cut to its newer half."""
+    """Append a line; a file that has grown too large is cut to its newer half."""
     import json
 
     with _alone(path):
@@ -163,7 +163,7 @@ def _kept(path: Path) -> dict[str, str]:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """One process at a time."""
+    """Hold the lock of this file."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""The status bar: one line at the bottom, and a word to the person for a while."""
+"""Status bar, side panel, and the lines above the composer."""
 
 from asyncio import TimerHandle
 from time import monotonic
@@ -13,64 +13,62 @@ from bridle.tui.model.status_bar import Facts, cells
 from bridle.tui.render.palette import DARK, Palette
 from bridle.tui.render.pen import ink
 from bridle.tui.render.safe_text import clean_line
-from bridle.tui.timers import after
+from bridle.tui.timers import call_later
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.presentation.fold import ConversationState
     from bridle.tui.model.side_panel import Row
 
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_MOST = 3  # waiting prompts that are shown
+_TALL = 20  # rows from which on there is an empty line above the activity
 
-class Bar(Widget):
-    """Model, agent, mode, workspace, sandbox, branch."""
+
+class StatusBar(Widget):
+    """One line: mode, model, agent, workspace, branch, sandbox; and short messages."""
 
     DEFAULT_CSS = """
-    Bar { height: 1; background: $surface; padding: 0 1; }
+    StatusBar { height: 1; background: $surface; padding: 0 1; }
     """
 
     def __init__(self, palette: Palette = DARK) -> None:
         super().__init__(id="bar")
         self.palette = palette
         self.facts = Facts(opening=True)
-        self._word = ""
+        self.message = ""
         self._timer: TimerHandle | None = None
 
-    def tell(self, facts: Facts) -> None:
-        """These hold now."""
+    def show(self, facts: Facts) -> None:
+        """Show these facts from now on."""
         if facts != self.facts:
             self.facts = facts
             self.refresh()
 
-    def say(self, word: str, seconds: float = 3.0) -> None:
-        """A word to the person at the right end, for a while."""
-        self._word = word
+    def show_message(self, message: str, seconds: float = 3.0) -> None:
+        """Show a message at the right end for a while."""
+        self.message = message
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = after(seconds, self, self._unsay)
+        self._timer = call_later(seconds, self, self._clear_message)
         self.refresh()
 
-    @property
-    def word(self) -> str:
-        """What is said to the person now."""
-        return self._word
-
-    def _unsay(self) -> None:
-        self._word = ""
+    def _clear_message(self) -> None:
+        self.message = ""
         self.refresh()
 
     def render(self) -> Text:
-        """The line."""
         width = self.size.width
-        word = clean_line(self._word, max(0, width - 12)) if self._word else ""
-        room = width - (len(word) + 3 if word else 0)
+        message = clean_line(self.message, max(0, width - 12)) if self.message else ""
+        room = width - (len(message) + 3 if message else 0)
         line = Text(no_wrap=True, end="")
         for number, cell in enumerate(cells(self.facts, room)):
             if number:
                 line.append(" · ", ink(self.palette.dim))
             line.append(cell.text, self._style(cell.tone))
-        if word:
-            line.append(" " * max(1, width - line.cell_len - len(word)))
-            line.append(word, ink(self.palette.accent))
+        if message:
+            line.append(" " * max(1, width - line.cell_len - len(message)))
+            line.append(message, ink(self.palette.accent))
         line.truncate(width, overflow="ellipsis")
         return line
 
@@ -78,19 +76,11 @@ class Bar(Widget):
         return ink(getattr(self.palette, tone), bold=tone in ("bad", "accent", "warn"))
 
 
-_PADDING = 4
-
-
-class Side(Widget):
-    """Shows the rows of `side_words`."""
+class SidePanel(Widget):
+    """Context and cost, the todo list, what runs, and which files changed."""
 
     DEFAULT_CSS = """
-    Side {
-        width: 34;
-        height: 1fr;
-        padding: 1 2;
-        background: $surface;
-    }
+    SidePanel { width: 34; height: 1fr; padding: 1 2; background: $surface; }
     """
 
     def __init__(self, palette: Palette = DARK) -> None:
@@ -98,21 +88,18 @@ class Side(Widget):
         self.palette = palette
         self._rows: list[Row] = []
 
-    def tell(self, state: "ConversationState", window: int) -> None:
-        """This is how things stand."""
+    def show(self, state: "ConversationState", window: int) -> None:
+        """Show this state; `window` is the size of the model's context in tokens."""
         from bridle.tui.model.side_panel import rows
 
-        width = max(8, (self.size.width or 30))
-        found = rows(state, window, width)
-        if found != self._rows:
-            self._rows = found
+        new = rows(state, window, max(8, self.size.width or 30))
+        if new != self._rows:
+            self._rows = new
             self.refresh()
 
     def render(self) -> Text:
-        """The lines that fit."""
         text = Text(no_wrap=True, overflow="ellipsis", end="")
-        shown = self._rows[: max(0, self.size.height)]
-        for number, row in enumerate(shown):
+        for number, row in enumerate(self._rows[: max(0, self.size.height)]):
             if number:
                 text.append("\n")
             if row.mark:
@@ -124,96 +111,90 @@ class Side(Widget):
         return ink(getattr(self.palette, tone))
 
 
-_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_MOST = 3  # prompts that are shown
-_ROOMY = 20  # rows from which on there is an empty line above
-
-
-class Working(Widget):
-    """Says what goes on. Nothing, where nothing does."""
+class ActivityLine(Widget):
+    """What is going on, for how long, and the prompts that wait. Hidden if there is nothing."""
 
     DEFAULT_CSS = """
-    Working { height: auto; max-height: 6; padding: 0 1; background: $background; display: none; }
+    ActivityLine {
+        height: auto; max-height: 6; padding: 0 1; background: $background; display: none;
+    }
     """
 
     def __init__(self, palette: Palette = DARK) -> None:
         super().__init__(id="working")
         self.palette = palette
-        self._word = ""  # what goes on; empty: nothing
+        self._activity = ""
         self._since = 0.0
         self._frame = 0
         self._steering: tuple[str, ...] = ()
         self._queued: tuple[str, ...] = ()
         self._held: tuple[str, ...] = ()
-        self._ticking: Timer | None = None
+        self._clock: Timer | None = None
 
     def on_mount(self) -> None:
-        """A calm clock."""
-        self._ticking = self.set_interval(0.25, self._tick, pause=True)
+        self._clock = self.set_interval(0.25, self._tick, pause=True)
 
-    def tell(
+    def show(
         self,
-        word: str,
+        activity: str,
         *,
         steering: tuple[str, ...] = (),
         queued: tuple[str, ...] = (),
         held: tuple[str, ...] = (),
     ) -> None:
-        """Show what goes on and which prompts wait.
+        """Show the activity, or none if it is empty, and the prompts that wait.
 
-        `steering` prompts are sent into the running turn at its next step, `queued` ones when it
-        is over; `held` ones were queued when it was stopped.
+        `steering` prompts are sent to the running turn at its next step, `queued` ones after it;
+        `held` ones were queued when it was stopped.
         """
-        if bool(word) != bool(self._word):
+        if bool(activity) != bool(self._activity):
             self._since = monotonic()
-            self._run(bool(word))
-        told = (word, steering, queued, held)
-        if told == (self._word, self._steering, self._queued, self._held):
+            if self._clock is not None:
+                (self._clock.resume if activity else self._clock.pause)()
+        new = (activity, steering, queued, held)
+        if new == (self._activity, self._steering, self._queued, self._held):
             return
         before = len(self.lines)
-        self._word, self._steering, self._queued, self._held = told
+        self._activity, self._steering, self._queued, self._held = new
         self.display = bool(self.lines)
         self.refresh(layout=len(self.lines) != before)
 
     @property
     def lines(self) -> list[tuple[str, str]]:
-        """What is said, each with its tone."""
-        said: list[tuple[str, str]] = []
-        if self._word:
+        """The lines, each with its tone."""
+        lines: list[tuple[str, str]] = []
+        if self._activity:
             from bridle.presentation.amounts import duration
 
             passed = duration(int(monotonic() - self._since)).replace(".0", "")
-            said.append((f"{_FRAMES[self._frame]} {self._word} · {passed} · Esc to stop", "accent"))
-        said += _listed("sent at the next step", self._steering)
-        said += _listed("queued", self._queued, "Alt+Up takes it back")
-        said += _listed("on hold", self._held, "Alt+Up takes it back, Alt+Down sends it")
-        roomy = self.app.size.height >= _ROOMY
-        return [("", "dim"), *said] if said and roomy else said
+            spinner = _SPINNER[self._frame]
+            lines.append((f"{spinner} {self._activity} · {passed} · Esc to stop", "accent"))
+        lines += _prompt_lines("sent at the next step", self._steering)
+        lines += _prompt_lines("queued", self._queued, "Alt+Up to edit")
+        lines += _prompt_lines("on hold", self._held, "Alt+Up to edit, Alt+Down to send")
+        is_tall = self.app.size.height >= _TALL
+        return [("", "dim"), *lines] if lines and is_tall else lines
 
     def render(self) -> Text:
-        """The lines."""
         room = max(4, self.size.width)
         text = Text(no_wrap=True, end="")
         for number, (line, tone) in enumerate(self.lines):
             text.append("\n" if number else "")
             indent = line[: len(line) - len(line.lstrip())]
-            shown = indent + clean_line(line, room - len(indent))
-            text.append(shown, ink(getattr(self.palette, tone)))
+            text.append(
+                indent + clean_line(line, room - len(indent)), ink(getattr(self.palette, tone))
+            )
         return text
 
-    def _run(self, on: bool) -> None:
-        if self._ticking is not None:
-            (self._ticking.resume if on else self._ticking.pause)()
-
     def _tick(self) -> None:
-        self._frame = (self._frame + 1) % len(_FRAMES)
+        self._frame = (self._frame + 1) % len(_SPINNER)
         self.refresh()
 
 
-def _listed(what: str, prompts: tuple[str, ...], how: str = "") -> list[tuple[str, str]]:
-    said = [(f"  {what}: {clean_line(one, 160)}", "dim") for one in prompts[:_MOST]]
+def _prompt_lines(label: str, prompts: tuple[str, ...], hint: str = "") -> list[tuple[str, str]]:
+    lines = [(f"  {label}: {clean_line(prompt, 160)}", "dim") for prompt in prompts[:_MOST]]
     if len(prompts) > _MOST:
-        said.append((f"  … {quantity(len(prompts) - _MOST, 'more prompt')}", "dim"))
-    elif said and how:
-        said[-1] = (f"{said[-1][0]}  ({how})", "dim")
-    return said
+        lines.append((f"  … {quantity(len(prompts) - _MOST, 'more prompt')}", "dim"))
+    elif lines and hint:
+        lines[-1] = (f"{lines[-1][0]}  ({hint})", "dim")
+    return lines
