@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from bridle.presentation.blocks import Call, Notice, Prompt, Reply, Thought, TurnEnd
 from bridle.tui.render.blocks import Painter
-from bridle.tui.render.markdown import Pieces, code_blocks, pieces_of
+from bridle.tui.render.markdown import MarkdownSplitter, split_markdown
 from bridle.tui.render.palette import DARK, LIGHT
 
 HOSTILE = "a\x1b[31mb\x1b]52;c;eHg=\x07c\u202ed\re&#x202e;"
@@ -128,13 +128,13 @@ never closed
 
 @given(st.lists(st.integers(0, len(TEXT)), max_size=12))
 def test_markdown_falls_into_the_same_pieces_however_it_streams(cuts):
-    pieces, at = Pieces(), 0
+    pieces, at = MarkdownSplitter(), 0
     for cut in [*sorted(cuts), len(TEXT)]:
         pieces.feed(TEXT[at:cut])
         pieces.open()
         at = cut
     pieces.close()
-    assert pieces.done == pieces_of(TEXT)
+    assert pieces.done == split_markdown(TEXT)
 
 
 def test_a_discarded_reply_is_struck_through_and_marked():
@@ -147,7 +147,7 @@ def test_a_discarded_reply_is_struck_through_and_marked():
 
 
 def test_lists_stay_whole_and_code_stands_alone():
-    kinds = [(one.kind, one.text.partition("\n")[0]) for one in pieces_of(TEXT)]
+    kinds = [(one.kind, one.text.partition("\n")[0]) for one in split_markdown(TEXT)]
     assert kinds == [
         ("text", "# One"),
         ("text", "Words"),
@@ -156,7 +156,6 @@ def test_lists_stay_whole_and_code_stands_alone():
         ("text", "after"),
         ("code", "never closed"),
     ]
-    assert code_blocks(TEXT) == ["def f():\n\n    return 1", "never closed"]
 
 
 def test_an_answer_that_grows_is_drawn_as_if_it_had_come_at_once():

@@ -5,7 +5,7 @@ from textual import events
 from textual.app import App
 
 from bridle.presentation.commands import Command
-from bridle.tui.widgets.composer import Composer
+from bridle.tui.widgets.composer import Composer, PromptInput
 from bridle.tui.widgets.history import Drafts, PromptHistory
 from rig import run
 

@@ -21,7 +21,7 @@ from bridle.presentation.blocks import (
     TurnEnd,
 )
 from bridle.presentation.calls import count_changed_lines
-from bridle.tui.render.markdown import Piece, Pieces, draw_piece, pieces_of, theme_of
+from bridle.tui.render.markdown import MarkdownSplitter, Piece, draw_piece, split_markdown, theme_of
 from bridle.tui.render.palette import Palette
 from bridle.tui.render.pen import Pen
 from bridle.tui.render.safe_text import clean, clean_line, spaced
@@ -94,7 +94,9 @@ class Painter:
         Of Markdown these are the lines of an endlessly wide window.
         """
         if isinstance(block, Reply):
-            return [line for piece in pieces_of(clean(block.text)) for line in self._source(piece)]
+            return [
+                line for piece in split_markdown(clean(block.text)) for line in self._source(piece)
+            ]
         if isinstance(block, Prompt | Thought):
             return spaced(clean(block.text)).split("\n")
         if isinstance(block, Call):
@@ -228,7 +230,7 @@ class Growth:
         self._begin()
 
     def _begin(self) -> None:
-        self._pieces = Pieces()
+        self._pieces = MarkdownSplitter()
         self._fed = 0
         self._drawn = 0  # pieces whose lines stand in `_lines`
         self._lines: list[Line] = []

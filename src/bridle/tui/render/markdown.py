@@ -1,7 +1,9 @@
-"""Cuts markdown, as it streams in, into pieces that will not change any more, and an open end.
+"""Draw Markdown as it streams in, with Rich and highlighted code, at a constant cost per line.
 
-Pure. A piece ends where a blank line stands before something new, and around fenced code; long code
-is cut every few lines. So that only the open end is ever drawn again.
+The text is split into pieces that will not change any more, and an open end; only the open end is
+ever drawn again. A piece ends at a blank line before something new, and around fenced code; long
+code is split every few lines. HTML is shown as it was written, addresses are shown beside their
+links, and what entities stand for is made safe again.
 """
 
 import re
@@ -44,7 +46,7 @@ _LIST = 24  # lines of a list, after which its next item begins another piece
 
 
 class Piece(Struct, frozen=True):
-    """A part of the text. `joined`: it goes on right where the piece before it ended."""
+    """A part of the text. `joined`: it continues right where the piece before ended."""
 
     kind: Literal["text", "code"]
     text: str
@@ -52,32 +54,32 @@ class Piece(Struct, frozen=True):
     joined: bool = False
 
 
-class Pieces:
-    """Is fed text; `done` only grows."""
+class MarkdownSplitter:
+    """Split text as it comes; `done` only grows."""
 
     def __init__(self) -> None:
         self.done: list[Piece] = []
         self._lines: list[str] = []
-        self._rest = ""  # a line whose end has not come
+        self._rest = ""  # a line that has not ended
         self._fence = ""
         self._language = ""
         self._joined = False
         self._blank = False
 
     def feed(self, text: str) -> None:
-        """Some more."""
+        """Add some text."""
         *whole, self._rest = (self._rest + text).split("\n")
         for line in whole:
             self._line(line)
 
     def close(self) -> None:
-        """No more comes: the open end is a piece, too."""
+        """End the text: the open end becomes a piece, too."""
         if (piece := self.open()) is not None:
             self.done.append(piece)
         self._lines, self._rest, self._fence, self._joined = [], "", "", False
 
     def open(self) -> Piece | None:
-        """What may still change."""
+        """Return what may still change."""
         rest = [self._rest] if self._rest else []
         if self._fence:
             if rest and self._closes(self._rest):
@@ -127,7 +129,7 @@ class Pieces:
         return len(found) >= len(self._fence) and not found.strip(self._fence[0]) and bool(found)
 
     def _is_new(self, line: str) -> bool:
-        """Does this begin something that the lines before cannot contain?"""
+        """Does this line begin something that the lines before cannot contain?"""
         if line[0] in " \t":
             return False
         begins = next((one for one in self._lines if one), "")
@@ -140,34 +142,22 @@ class Pieces:
         self._lines, self._blank, self._joined = [], False, False
 
 
-def pieces_of(text: str) -> list[Piece]:
-    """All pieces of a text that is whole."""
-    pieces = Pieces()
+def split_markdown(text: str) -> list[Piece]:
+    """Return all pieces of a complete text."""
+    pieces = MarkdownSplitter()
     pieces.feed(text)
     pieces.close()
     return pieces.done
 
 
-def code_blocks(text: str) -> list[str]:
-    """The fenced code of a text, each block whole."""
-    found: list[str] = []
-    for piece in pieces_of(text):
-        if piece.kind == "code":
-            if piece.joined and found:
-                found[-1] += "\n" + piece.text
-            else:
-                found.append(piece.text)
-    return found
-
-
 Line = list[Segment]
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-_READABLE = 4.9  # 4.5 is enough, and 256 colours lose some of it
+_READABLE = 4.9  # WCAG asks for 4.5, and 256 colors lose some of it
 _LONGEST = 2_000  # characters of a line of code that are highlighted
 
 
 def theme_of(palette: Palette) -> Theme:
-    """How the elements look in these colours."""
+    """Return how the elements look in these colors."""
     return Theme(
         {
             "markdown.h1": Style(bold=True, underline=True, color=palette.text),
@@ -191,7 +181,7 @@ def theme_of(palette: Palette) -> Theme:
 
 
 class _Heading(Heading):
-    """Left, without a frame."""
+    """A heading, left-aligned and without a frame."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         self.text.justify = "left"
@@ -199,7 +189,7 @@ class _Heading(Heading):
 
 
 class _Code(CodeBlock):
-    """Code that stands inside a list or a quote."""
+    """Code inside a list or a quote."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -207,7 +197,7 @@ class _Code(CodeBlock):
 
 
 class _Image(ImageItem):
-    """Its words and its address: nothing is loaded."""
+    """An image as its text and address: nothing is loaded."""
 
     def on_text(self, context: MarkdownContext, text: TextType) -> None:
         self.text.append(text)
@@ -217,7 +207,7 @@ class _Image(ImageItem):
 
 
 class _Table(TableElement):
-    """With thin lines."""
+    """A table with thin lines."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, border_style="markdown.table.border")
@@ -244,7 +234,7 @@ class _Markdown(Markdown):
         self.parsed = _PARSER.parse(markup)
         for token in self.parsed:
             for inline in token.children or ():
-                if inline.type == "softbreak":  # models break lines where they mean it
+                if inline.type == "softbreak":  # models break lines on purpose
                     inline.type = "hardbreak"
         self.code_theme = self.inline_code_theme = "default"
         self.justify = None
@@ -254,7 +244,7 @@ class _Markdown(Markdown):
 
 
 def draw_piece(piece: Piece, console: Console, width: int, palette: Palette) -> list[Line]:
-    """The lines of one piece, none wider than that."""
+    """Return the lines of a piece, none wider than `width`."""
     if piece.kind == "code":
         return draw_code(piece.text, piece.language, console, width, palette)
     drawn = console.render_lines(
@@ -271,7 +261,7 @@ def draw_piece(piece: Piece, console: Console, width: int, palette: Palette) -> 
 def draw_code(
     text: str, language: str, console: Console, width: int, palette: Palette
 ) -> list[Line]:
-    """Code on a ground of its own."""
+    """Return highlighted code on its own background."""
     code = spaced(text)
     room = max(1, width - 4)
     ground = Style(bgcolor=palette.surface)
@@ -290,19 +280,19 @@ def draw_code(
 
 
 def _on(style: Style | None, ground: Style) -> Style:
-    """Ours is the ground, whatever the highlighter's theme says."""
+    """Return the style on our background, whatever the highlighter's theme says."""
     return (style or Style()) + ground
 
 
 @cache
 def _theme(palette: Palette) -> SyntaxTheme:
-    """Read once: it takes longer than a page of code."""
+    """Return the highlighter's theme; reading it takes longer than drawing a page of code."""
     theme = Syntax.get_theme(palette.code)
     return theme if palette.surface == "default" else _Readable(theme, palette)
 
 
 class _Readable(SyntaxTheme):
-    """A theme in which every colour stands out from our ground; comments do not by themselves."""
+    """A highlighter's theme in which every color has enough contrast on our background."""
 
     def __init__(self, theme: SyntaxTheme, palette: Palette) -> None:
         self._theme = theme
@@ -311,7 +301,7 @@ class _Readable(SyntaxTheme):
         self._styles: dict[Any, Style] = {}
 
     def get_style_for_token(self, token_type: Any) -> Style:
-        """Its colour, as much nearer to that of plain text as it takes."""
+        """Return the color, moved towards plain text as far as needed."""
         if token_type not in self._styles:
             style = self._theme.get_style_for_token(token_type)
             if style.color is not None and style.color.triplet is not None:
@@ -324,12 +314,11 @@ class _Readable(SyntaxTheme):
         return self._styles[token_type]
 
     def get_background_style(self) -> Style:
-        """Whatever it says; ours is drawn over it."""
         return self._theme.get_background_style()
 
 
 def contrast(one: Color, other: Color) -> float:
-    """The ratio of their luminances, as WCAG has it."""
+    """Return the ratio of the luminances, as WCAG defines it."""
     low, high = sorted(map(_luminance, (one, other)))
     return (high + 0.05) / (low + 0.05)
 
