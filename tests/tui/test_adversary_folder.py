@@ -6,7 +6,7 @@ import pytest
 
 from bridle.cli.start_checks import StartChecks
 from bridle.config.trust import FolderFile, Trust
-from bridle.tui.dialogs import Sheet
+from bridle.tui.dialogs import TextView
 from bridle.tui.model.onboarding import trust_lines
 from tui.rig import workspace_in
 
@@ -56,7 +56,7 @@ def test_names_that_are_trusted_already_are_one_line():
 @pytest.mark.parametrize("width", [20, 40, 78])
 def test_a_long_line_of_a_file_stays_behind_its_bar(width):
     text = ("x" + " " * (width * 3) + SPOOF).encode()
-    sheet = Sheet(trust_lines([FolderFile("AGENTS.md", text, False, "")]))
+    sheet = TextView(trust_lines([FolderFile("AGENTS.md", text, False, "")]))
     sheet._wrap(width)
     drawn = [text for text, _kind in sheet._wrapped]
     assert all(line.startswith("│") for line in drawn[1:])
@@ -65,7 +65,7 @@ def test_a_long_line_of_a_file_stays_behind_its_bar(width):
 
 @pytest.mark.parametrize("width", [1, 2, 3, 9])
 def test_lines_come_to_an_end_in_windows_without_room(width):
-    sheet = Sheet(
+    sheet = TextView(
         [("│ 漢字漢字 and e\u0301\u0301\u0301", ""), ("漢字" * 9, "head"), ("a b  c", "")]
     )
     sheet._wrap(width)

@@ -11,8 +11,15 @@ from textual.app import App
 from textual.widgets import OptionList
 
 from bridle.presentation.calls import diff_lines
-from bridle.tui.dialogs import AskText, Choose, Confirm, Field, Sheet, TextPage, _pieces
-from bridle.tui.slash.interaction import Item
+from bridle.tui.dialogs import (
+    ChoiceDialog,
+    ConfirmDialog,
+    TextDialog,
+    TextField,
+    TextInputDialog,
+    TextView,
+    _pieces,
+)
 from rig import run
 
 HOSTILE = "a\x1b[2Jb\u202ec\U000e0041"
@@ -57,10 +64,10 @@ async def press(app, pilot, key, after=1.0, character=None, start=None):
 @pytest.mark.parametrize(
     "dialog",
     [
-        lambda: Confirm("Q", "really?"),
-        lambda: TextPage("T", [("a", "")]),
-        lambda: Choose("C", [Item("a", "a")]),
-        lambda: AskText("A", "text"),
+        lambda: ConfirmDialog("Q", "really?"),
+        lambda: TextDialog("T", [("a", "")]),
+        lambda: ChoiceDialog("C", [Item("a", "a")]),
+        lambda: TextInputDialog("A", "text"),
     ],
 )
 def test_ctrl_c_leaves_a_dialog_as_escape_does(dialog):
@@ -77,7 +84,7 @@ def test_ctrl_c_leaves_a_dialog_as_escape_does(dialog):
 
 
 def test_ctrl_c_copies_what_is_marked_in_a_dialog_and_leaves_it_open():
-    dialog = Confirm("Q", "really?")
+    dialog = ConfirmDialog("Q", "really?")
 
     async def story(app, pilot):
         dialog.query_one("#said").text_select_all()
@@ -93,7 +100,7 @@ def test_a_question_is_answered_by_its_keys(key, answer):
     async def story(app, pilot):
         await press(app, pilot, key)
 
-    assert play(Confirm("Delete it?", "It goes for good."), story) == [answer]
+    assert play(ConfirmDialog("Delete it?", "It goes for good."), story) == [answer]
 
 
 def test_keys_typed_ahead_answer_nothing_however_many_they_are():
@@ -103,7 +110,7 @@ def test_keys_typed_ahead_answer_nothing_however_many_they_are():
         for n in range(10):
             await press(app, pilot, "y", after=0.3 * (n + 1), start=start)
 
-    assert play(Confirm("Delete it?", "It goes for good."), story) == []
+    assert play(ConfirmDialog("Delete it?", "It goes for good."), story) == []
 
 
 def test_after_a_pause_the_key_counts():
@@ -111,7 +118,7 @@ def test_after_a_pause_the_key_counts():
         await press(app, pilot, "y", after=0.1)
         await press(app, pilot, "y", after=0.9)
 
-    assert play(Confirm("Delete it?", "It goes for good."), story) == [True]
+    assert play(ConfirmDialog("Delete it?", "It goes for good."), story) == [True]
 
 
 def test_words_written_for_something_else_answer_nothing():
@@ -119,7 +126,7 @@ def test_words_written_for_something_else_answer_nothing():
         for n, letter in enumerate("why not yes, any day"):
             await press(app, pilot, "space" if letter == " " else letter, after=0.6 + 0.1 * n)
 
-    dialog = Confirm("Delete it?", "It goes for good.")
+    dialog = ConfirmDialog("Delete it?", "It goes for good.")
     dialog.guard.reject(monotonic())
     assert play(dialog, story) == []
 
@@ -129,7 +136,7 @@ def test_other_keys_answer_nothing():
         for key in ("enter", "space", "q", "Y", "tab"):
             await press(app, pilot, key, after=2)
 
-    assert play(Confirm("Delete it?", "It goes for good."), story) == []
+    assert play(ConfirmDialog("Delete it?", "It goes for good."), story) == []
 
 
 def test_what_has_to_be_read_is_read_to_its_end_before_yes_counts():
@@ -137,22 +144,22 @@ def test_what_has_to_be_read_is_read_to_its_end_before_yes_counts():
 
     async def story(app, pilot):
         await press(app, pilot, "y")
-        assert isinstance(app.screen, Confirm)
+        assert isinstance(app.screen, ConfirmDialog)
         for _ in range(8):
             await pilot.press("pagedown")
-        await until(pilot, lambda: app.screen.query_one(Sheet).was_read)
+        await until(pilot, lambda: app.screen.query_one(TextView).was_read)
         await press(app, pilot, "y", after=3)
 
-    assert play(Confirm("Trust it?", "Let this count?", lines, read=True), story) == [True]
+    assert play(ConfirmDialog("Trust it?", "Let this count?", lines, read=True), story) == [True]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (60, 20)])
 def test_a_short_text_is_read_at_once_in_any_window(size):
     async def story(app, pilot):
-        await until(pilot, lambda: app.screen.query_one(Sheet).was_read)
+        await until(pilot, lambda: app.screen.query_one(TextView).was_read)
         await press(app, pilot, "y")
 
-    dialog = Confirm("Trust it?", "Let this count?", [("one line", "")], read=True)
+    dialog = ConfirmDialog("Trust it?", "Let this count?", [("one line", "")], read=True)
     assert play(dialog, story, size) == [True]
 
 
@@ -163,15 +170,15 @@ def test_everything_shown_is_neutral():
             assert bad not in shown
         assert "\\x1b[2Jb" in shown.replace("&#160;", " ")
 
-    play(Confirm(HOSTILE, HOSTILE, [(HOSTILE, "")]), story)
-    play(TextPage(HOSTILE, [(HOSTILE, "head")]), story)
-    play(Choose(HOSTILE, [Item(HOSTILE, HOSTILE, HOSTILE)]), story)
-    play(AskText(HOSTILE, HOSTILE), story)
+    play(ConfirmDialog(HOSTILE, HOSTILE, [(HOSTILE, "")]), story)
+    play(TextDialog(HOSTILE, [(HOSTILE, "head")]), story)
+    play(ChoiceDialog(HOSTILE, [Item(HOSTILE, HOSTILE, HOSTILE)]), story)
+    play(TextInputDialog(HOSTILE, HOSTILE), story)
 
 
 def test_a_field_is_neutral_however_the_text_came_in():
     async def story(app, pilot):
-        field = app.screen.query_one(Field)
+        field = app.screen.query_one(TextField)
         assert field.value == HARMLESS
         field.value = ""
         field.post_message(events.Paste(HOSTILE))
@@ -179,7 +186,7 @@ def test_a_field_is_neutral_however_the_text_came_in():
         assert field.value == HARMLESS
         await press(app, pilot, "enter")
 
-    assert play(AskText("Title", HOSTILE), story) == [HARMLESS]
+    assert play(TextInputDialog("Title", HOSTILE), story) == [HARMLESS]
 
 
 ITEMS = [
@@ -194,7 +201,7 @@ def test_one_is_chosen_by_typing_and_enter():
         await pilot.press(*"claude")
         await press(app, pilot, "enter", after=2)
 
-    assert play(Choose("Model", ITEMS), story) == ["a"]
+    assert play(ChoiceDialog("Model", ITEMS), story) == ["a"]
 
 
 def test_the_chosen_one_is_highlighted_first_and_arrows_go_round():
@@ -203,25 +210,25 @@ def test_the_chosen_one_is_highlighted_first_and_arrows_go_round():
         await pilot.press("up", "up", "up")
         await press(app, pilot, "enter", after=2)
 
-    assert play(Choose("Model", ITEMS), story) == ["o"]
+    assert play(ChoiceDialog("Model", ITEMS), story) == ["o"]
 
 
 def test_one_that_cannot_be_had_says_why_and_the_list_stays():
     async def story(app, pilot):
         await pilot.press(*"gpt")
         await press(app, pilot, "enter", after=2)
-        assert isinstance(app.screen, Choose)
+        assert isinstance(app.screen, ChoiceDialog)
 
-    assert play(Choose("Model", ITEMS), story) == []
+    assert play(ChoiceDialog("Model", ITEMS), story) == []
 
 
 def test_enter_typed_ahead_chooses_nothing_and_escape_leaves():
     async def story(app, pilot):
         await press(app, pilot, "enter", after=0.1)
-        assert isinstance(app.screen, Choose)
+        assert isinstance(app.screen, ChoiceDialog)
         await pilot.press("escape")
 
-    assert play(Choose("Model", ITEMS), story) == [None]
+    assert play(ChoiceDialog("Model", ITEMS), story) == [None]
 
 
 def test_nothing_left_is_said():
@@ -230,26 +237,26 @@ def test_nothing_left_is_said():
         await press(app, pilot, "enter", after=2)
         assert "Nothing matches." in app.export_screenshot().replace("&#160;", " ")
 
-    assert play(Choose("Model", ITEMS), story) == []
+    assert play(ChoiceDialog("Model", ITEMS), story) == []
 
 
 @pytest.mark.parametrize("key", ["escape", "q"])
 def test_a_page_is_scrolled_and_closed(key):
     async def story(app, pilot):
         await pilot.press("pagedown", "j", "k", "space", "down")
-        assert app.screen.query_one(Sheet).scroll_offset.y > 20
+        assert app.screen.query_one(TextView).scroll_offset.y > 20
         await press(app, pilot, key)
 
-    assert play(TextPage("Long", [("x\n" * 200, "")]), story) == [None]
+    assert play(TextDialog("Long", [("x\n" * 200, "")]), story) == [None]
 
 
 def test_a_megabyte_is_wrapped_and_shown_to_its_end():
     async def story(app, pilot):
         await pilot.press("end")
-        await until(pilot, lambda: app.screen.query_one(Sheet).was_read)
+        await until(pilot, lambda: app.screen.query_one(TextView).was_read)
         assert "the&#160;end" in app.export_screenshot()
 
-    play(TextPage("Long", [("word " * 200_000, ""), ("the end", "")]), story)
+    play(TextDialog("Long", [("word " * 200_000, ""), ("the end", "")]), story)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (60, 20)])
@@ -257,7 +264,7 @@ def test_no_character_is_cut_off_at_the_edge(size):
     lines = [("/a/long/path" * 12, ""), *((f"{n}", "") for n in range(100))]
 
     async def story(app, pilot):
-        sheet = app.screen.query_one(Sheet)
+        sheet = app.screen.query_one(TextView)
         width = sheet.scrollable_content_region.width
         assert max(cell_len(line) for line, _ in sheet._wrapped) <= width
         await pilot.resize_terminal(size[0] - 15, size[1])
@@ -265,7 +272,7 @@ def test_no_character_is_cut_off_at_the_edge(size):
         width = sheet.scrollable_content_region.width
         assert max(cell_len(line) for line, _ in sheet._wrapped) <= width
 
-    play(TextPage("Paths", lines), story, size)
+    play(TextDialog("Paths", lines), story, size)
 
 
 def test_the_lines_of_a_diff_are_told_apart():

@@ -10,7 +10,7 @@ from bridle.config.trust import Trust
 from bridle.errors import ConfigError, MissingModel
 from bridle.runtime import providers
 from bridle.tui.app import BridleApp
-from bridle.tui.dialogs import Choose, Confirm, Sheet, TextPage
+from bridle.tui.dialogs import ChoiceDialog, ConfirmDialog, TextDialog, TextView
 from bridle.tui.model.onboarding import trust_lines
 from bridle.tui.screens.onboarding import key_lines
 from bridle.tui.theme import initial_theme
@@ -60,11 +60,11 @@ def test_no_key_is_said_and_offline_is_taken_for_this_time(folder, tmp_path, no_
     flags = {}
 
     async def story(pilot):
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await shows(pilot, "No key for a model was found")
         assert "ANTHROPIC_API_KEY" in seen(pilot)
         await press(pilot, "enter")
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await press(pilot, "n")
         await ready(pilot)
         assert pilot.app.house.model.startswith("offline")
@@ -77,9 +77,9 @@ def test_a_choice_is_written_when_the_person_says_so_and_not_asked_for_again(
     folder, tmp_path, no_servers
 ):
     async def story(pilot):
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await press(pilot, "enter")
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await press(pilot, "y")
         await ready(pilot)
         await shows(pilot, "is written to")
@@ -91,13 +91,13 @@ def test_a_choice_is_written_when_the_person_says_so_and_not_asked_for_again(
 
 def test_how_to_set_a_key_is_shown_and_no_key_is_written(folder, tmp_path, no_servers):
     async def story(pilot):
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await pilot.press(*"vendor")
         await press(pilot, "enter")
-        await opens(pilot, TextPage)
+        await opens(pilot, TextDialog)
         await shows(pilot, "export ANTHROPIC_API_KEY=")
         await pilot.press("escape")
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
 
     play({}, story)
     assert not (tmp_path / "config").exists()
@@ -109,7 +109,7 @@ def test_escape_leaves_and_uses_no_model_that_nobody_chose(folder, monkeypatch, 
     monkeypatch.setattr(providers, "local_servers", lambda: list(servers))
 
     async def story(pilot):
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await shows(pilot, "Esc to quit bridle")
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.failure)
@@ -125,11 +125,11 @@ def test_a_local_server_that_answers_is_offered_first(folder, monkeypatch):
     monkeypatch.setattr(providers, "local_servers", lambda: list(there))
 
     async def story(pilot):
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await shows(pilot, "ollama/qwen\\x1b[2J")
         await pilot.press(*"offline")
         await press(pilot, "enter")
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await press(pilot, "n")
         await ready(pilot)
 
@@ -148,10 +148,10 @@ def test_a_new_folder_is_asked_about_and_what_was_shown_is_what_is_trusted(folde
     flags = {"model": script(tmp_path, "Hello.")}
 
     async def story(pilot):
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await shows(pilot, "Be kind.\\x1b]0;x\\x07")
         (folder / "AGENTS.md").write_text("Be cruel.\n")  # after it was looked at
-        await until(pilot, lambda: pilot.app.screen.query_one(Sheet).was_read)
+        await until(pilot, lambda: pilot.app.screen.query_one(TextView).was_read)
         await press(pilot, "y")
         await ready(pilot)
         await shows(pilot, "Trusted as shown: AGENTS.md.")
@@ -168,7 +168,7 @@ def test_no_is_remembered_until_the_bytes_change(folder, tmp_path):
     flags = {"model": script(tmp_path, "Hello.")}
 
     async def story(pilot):
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await press(pilot, "n")
         await ready(pilot)
         await shows(pilot, "AGENTS.md is not used until you trust the folder")
@@ -186,11 +186,11 @@ def test_keys_typed_ahead_trust_nothing(folder, tmp_path):
 
     async def story(pilot):
         await pilot.press(*"yyyy")
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         assert pilot.app.screen.guard._quiet > 0
         pilot.app.screen.guard._quiet = 3600.0  # too soon, however long this machine takes
         await pilot.press(*"yyyy", "enter")
-        assert isinstance(pilot.app.screen, Confirm)
+        assert isinstance(pilot.app.screen, ConfirmDialog)
         assert Trust(tmp_path / "state").folders() == {}
         await pilot.press("escape")
         await ready(pilot)
@@ -204,9 +204,9 @@ def test_a_long_file_has_to_be_read_to_its_end(folder, tmp_path, size):
     flags = {"model": script(tmp_path, "Hello.")}
 
     async def story(pilot):
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await press(pilot, "y")
-        assert isinstance(pilot.app.screen, Confirm)
+        assert isinstance(pilot.app.screen, ConfirmDialog)
         assert "Trust these files" in seen(pilot)
         await pilot.press("end")
         await shows(pilot, "line 299")
@@ -224,7 +224,7 @@ def test_only_a_no_keeps_bridle_from_asking_about_the_folder_again(
     (folder / "AGENTS.md").write_text("Be kind.\n")
 
     async def story(pilot):
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await press(pilot, key)
         await ready(pilot)
 
@@ -237,8 +237,8 @@ def test_rules_that_cannot_be_understood_are_not_trusted_and_the_screen_opens(fo
     flags = {"model": script(tmp_path, "Hello.")}
 
     async def story(pilot):
-        await opens(pilot, Confirm)
-        await until(pilot, lambda: pilot.app.screen.query_one(Sheet).was_read)
+        await opens(pilot, ConfirmDialog)
+        await until(pilot, lambda: pilot.app.screen.query_one(TextView).was_read)
         await press(pilot, "y")
         await ready(pilot)
         await shows(pilot, "policy.yaml")
@@ -305,7 +305,7 @@ def test_a_folder_that_brings_commands_or_skills_alone_is_asked_about(folder, tm
     ]
 
     async def story(pilot):
-        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await shows(pilot, "Ship $ARGUMENTS.")
         await press(pilot, "y")
         await ready(pilot)

@@ -9,8 +9,8 @@ from textual import events
 
 from bridle.presentation.amounts import age
 from bridle.protocols.session_values import SessionInfo
-from bridle.tui.dialogs import AskText, Confirm
-from bridle.tui.screens.sessions import Picker, session_facts, session_row
+from bridle.tui.dialogs import TextInputDialog, ConfirmDialog
+from bridle.tui.screens.sessions import SessionPicker, session_facts, session_row
 from tui.rig import call
 from tui.screen_rig import say, seen, shows, until
 from tui.slash_rig import obey, opens, press
@@ -26,7 +26,7 @@ def play(tmp_path, story, *replies, **flags):
 
 async def pick(pilot, words=""):
     await obey(pilot, f"/sessions {words}".strip())
-    return await opens(pilot, Picker)
+    return await opens(pilot, SessionPicker)
 
 
 async def two_sessions(pilot, house):
@@ -82,7 +82,7 @@ def test_a_session_is_renamed_in_the_list(tmp_path):
         await pick(pilot)
         await shows(pilot, "about apples")
         await pilot.press("down", "ctrl+r")
-        await until(pilot, lambda: isinstance(pilot.app.screen, AskText))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TextInputDialog))
         await pilot.press("end", *" and more")
         await press(pilot, "enter")
         await shows(pilot, "about apples and more")
@@ -97,15 +97,15 @@ def test_a_session_is_deleted_on_yes_alone_and_typed_ahead_keys_delete_nothing(t
         await shows(pilot, "about apples")
         before = monotonic()
         await pilot.press("down", "ctrl+d")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await press_at(pilot, before, "y", "y", "enter")
-        assert isinstance(pilot.app.screen, Confirm)
+        assert isinstance(pilot.app.screen, ConfirmDialog)
         assert len(await house.sessions()) == 2
         await press(pilot, "n")
         await pilot.press("ctrl+d")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await press(pilot, "y")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Picker))
+        await until(pilot, lambda: isinstance(pilot.app.screen, SessionPicker))
         await until(pilot, lambda: "about apples" not in seen(pilot))
         assert first not in [one.id for one in await house.sessions()]
 
@@ -118,7 +118,7 @@ def test_the_session_that_one_is_in_is_not_deleted(tmp_path):
         await pick(pilot)
         await shows(pilot, "about apples")
         await pilot.press("ctrl+d")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await press(pilot, "y")
         told = pilot.app._notifications
         await until(pilot, lambda: any("not deleted" in one.message for one in told))

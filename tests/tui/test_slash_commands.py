@@ -1,8 +1,8 @@
 """Every `/` command on the screen, in a real house with a scripted model (A9, S10)."""
 
 from bridle.presentation.commands import TABLE
-from bridle.tui.dialogs import Choose, Confirm, TextPage
-from bridle.tui.screens.sessions import Picker
+from bridle.tui.dialogs import ChoiceDialog, ConfirmDialog, TextDialog
+from bridle.tui.screens.sessions import SessionPicker
 from bridle.tui.slash.commands import COMMANDS
 from bridle.tui.slash.screen import ScreenInteraction
 from tui.rig import call
@@ -19,7 +19,7 @@ def test_every_command_of_the_table_has_an_act_and_no_act_is_without_one():
 def test_help_lists_every_command_and_one_alone_in_a_line(tmp_path):
     async def story(pilot, house):
         await obey(pilot, "/help")
-        page = await opens(pilot, TextPage)
+        page = await opens(pilot, TextDialog)
         text = "\n".join(line for line, _ in page.sheet._given)
         assert all(one.spelled in text for one in TABLE)
         assert "Ctrl+R" in text
@@ -73,7 +73,7 @@ def test_mode_before_the_first_prompt_holds_for_it(tmp_path):
 def test_mode_alone_offers_the_modes(tmp_path):
     async def story(pilot, house):
         await obey(pilot, "/mode")
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await pilot.press(*"edits")
         await press(pilot, "enter")
         await closes(pilot)
@@ -100,7 +100,7 @@ def test_sessions_opens_the_picker_and_resume_goes_there(tmp_path):
         await obey(pilot, "/new")
         await until(pilot, lambda: house.session.id != first)
         await obey(pilot, "/sessions")
-        await opens(pilot, Picker)
+        await opens(pilot, SessionPicker)
         await shows(pilot, "first words")
         await press(pilot, "enter")
         await closes(pilot)
@@ -161,13 +161,13 @@ def test_undo_shows_the_diff_first_and_puts_back_on_yes_alone(tmp_path):
         await say(pilot, "change it")
         assert path.read_text() == "after\n"
         await obey(pilot, "/undo")
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await shows(pilot, "a.txt  will be restored")
         await press(pilot, "n")
         await shows(pilot, "Nothing was restored.")
         assert path.read_text() == "after\n"
         await obey(pilot, "/undo")
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await press(pilot, "y")
         await until(pilot, lambda: path.read_text() == "before\n")
         await shows(pilot, "undone")
@@ -184,12 +184,12 @@ def test_model_and_agent_are_changed_by_name_or_from_a_list(tmp_path):
         await shows(pilot, "nosuch")
         assert house.model.startswith("offline")
         await obey(pilot, "/model")
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await shows(pilot, "offline")
         await pilot.press("escape")
         await closes(pilot)
         await obey(pilot, "/agent")
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await shows(pilot, "loop")
         await pilot.press("escape")
         await closes(pilot)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridle.tui.dialogs import Choose, Confirm, TextPage
+from bridle.tui.dialogs import ChoiceDialog, ConfirmDialog, TextDialog
 from tui.rig import call
 from tui.screen_rig import say, seen, shows, until
 from tui.slash_rig import closes, obey, opens, play, press
@@ -22,7 +22,7 @@ from tui.slash_rig import closes, obey, opens, play, press
 def test_what_only_shows_something_is_a_page(tmp_path, line, words):
     async def story(pilot, house):
         await obey(pilot, line)
-        await opens(pilot, TextPage)
+        await opens(pilot, TextDialog)
         await shows(pilot, words)
         await pilot.press("escape")
         await closes(pilot)
@@ -74,12 +74,12 @@ def test_export_writes_a_file_and_asks_before_it_writes_over_one(tmp_path, monke
         assert "Hello." in path.read_text()
         path.write_text("mine")
         await obey(pilot, "/export talk.md")
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await press(pilot, "n")
         await shows(pilot, "Nothing was written.")
         assert path.read_text() == "mine"
         await obey(pilot, "/export talk.md")
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await press(pilot, "y")
         await until(pilot, lambda: "Hello." in path.read_text())
 
@@ -93,16 +93,16 @@ def test_theme_changes_the_colours_and_is_saved_only_when_asked(tmp_path, monkey
 
     async def story(pilot, house):
         await obey(pilot, "/theme light")
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         assert pilot.app.theme == "bridle-light"
         await press(pilot, "n")
         await shows(pilot, "Theme light, for now.")
         assert config.read_text() == "# mine\nmode: ask\n"
         await obey(pilot, "/theme")
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await pilot.press(*"dark")
         await press(pilot, "enter")
-        await opens(pilot, Confirm)
+        await opens(pilot, ConfirmDialog)
         await press(pilot, "y")
         await shows(pilot, "Theme dark, written to")
         assert config.read_text() == "# mine\nmode: ask\ntheme: dark\n"
@@ -136,13 +136,13 @@ def test_rename_search_and_find(tmp_path):
         await shows(pilot, "Renamed: A fine title")
         assert house.session.title == "A fine title"
         await obey(pilot, "/find needle")
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await press(pilot, "enter")
         await closes(pilot)
         await obey(pilot, "/new")
         await until(pilot, lambda: house.session.id != first)
         await obey(pilot, "/search needle")
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await shows(pilot, "A fine title")
         await press(pilot, "enter")
         await until(pilot, lambda: house.session.id == first)
@@ -157,7 +157,7 @@ def test_search_goes_to_the_very_place_in_this_session_too(tmp_path):
         await shows(pilot, "line 79")
         assert "A needle." not in seen(pilot)
         await obey(pilot, "/search needle")
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await press(pilot, "enter")
         await closes(pilot)
         await shows(pilot, "A needle.")
@@ -190,7 +190,7 @@ def test_earlier_prompts_are_searched(tmp_path):
         await say(pilot, "one thing")
         await say(pilot, "two things")
         await pilot.press("ctrl+r")
-        await opens(pilot, Choose)
+        await opens(pilot, ChoiceDialog)
         await pilot.press(*"one")
         await press(pilot, "enter")
         await closes(pilot)
@@ -226,7 +226,7 @@ def test_commands_typed_while_a_turn_runs_are_obeyed_at_once(tmp_path):
         await say(pilot, "wait", wait=False)
         await until(pilot, lambda: house.session.is_busy)
         await obey(pilot, "/cost")
-        await opens(pilot, TextPage)
+        await opens(pilot, TextDialog)
         await pilot.press("escape")
         await closes(pilot)
         await pilot.press("escape")

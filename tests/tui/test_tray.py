@@ -4,7 +4,7 @@ import asyncio
 
 from bridle.errors import Unreachable
 from bridle.protocols.session import Answer
-from bridle.tui.screens.approvals import deliver, row_words, tray_words
+from bridle.tui.screens.approvals import approval_row, pending_text, send_answer
 from bridle.tui.widgets.approval_panel import ApprovalPanel
 from rig import run
 from tui.question_rig import asked
@@ -15,21 +15,21 @@ from tui.screen_rig import app_at, say, seen, shows, until
 def test_the_line_counts_and_names_and_fits():
     one = asked(session="a", title="Mend the docs")
     two = asked("two", session="b", title="Evil\x1b]2;x\x07\ntitle")
-    assert tray_words([], 80) == ""
-    assert tray_words([one], 80) == "1 approval needed in other sessions (F3): Mend the docs"
-    said = tray_words([one, two, one], 200)
+    assert pending_text([], 80) == ""
+    assert pending_text([one], 80) == "1 approval needed in other sessions (F3): Mend the docs"
+    said = pending_text([one, two, one], 200)
     assert said.startswith(
         "3 approvals needed in other sessions (F3): Mend the docs, Evil\\x1b]2;x"
     )
     assert said.isprintable()
-    assert len(tray_words([one, two], 30)) <= 30
-    assert tray_words([asked(session="20260101-x")], 80).endswith(": 20260101-x")
+    assert len(pending_text([one, two], 30)) <= 30
+    assert pending_text([asked(session="20260101-x")], 80).endswith(": 20260101-x")
 
 
 def test_a_row_says_whose_it_is_and_what_it_is_about():
     one = asked(session="a", title="Docs", arguments={"command": "rm -r\n\x1b[2Jx"})
-    assert row_words(one) == "Docs · shell · rm -r \\x1b[2Jx"
-    assert row_words(asked(title="Docs", name="t", arguments={"n": 1})) == 'Docs · t · {"n":1}'
+    assert approval_row(one) == "Docs · shell · rm -r \\x1b[2Jx"
+    assert approval_row(asked(title="Docs", name="t", arguments={"n": 1})) == 'Docs · t · {"n":1}'
 
 
 async def begin(pilot, house, prompt):
@@ -105,7 +105,7 @@ def test_what_comes_when_the_page_was_just_left_breaks_nothing(tmp_path):
 
             house.answer = refuse
             given = ApprovalPanel.Answered(one.session_id, one, Answer(True), None)
-            assert not await deliver(house, page.panel, given)
+            assert not await send_answer(house, page.panel, given)
             await shows(pilot, "nobody is there")
 
     run(story())

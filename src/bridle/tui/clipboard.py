@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from textual.app import App
 
 from bridle.config.paths import state_folder
-from bridle.tui.dialogs import Choose
-from bridle.tui.slash.interaction import Item
+from bridle.tui.dialogs import ChoiceDialog
 from bridle.workspace.fs import write_private
 from bridle.workspace.text import neutral, one_line, quantity
 
@@ -128,7 +127,7 @@ async def copy_answer(app: App[Any], answer: str) -> str:
     if len(pieces) == 1:
         return f"copied: {await copy(app, pieces[0].text)}"
     items = [Item(str(at), piece.label) for at, piece in enumerate(pieces)]
-    chosen = await app.push_screen_wait(Choose("Copy", items))
+    chosen = await app.push_screen_wait(ChoiceDialog("Copy", items))
     return "" if chosen is None else f"copied: {await copy(app, pieces[int(chosen)].text)}"
 
 

@@ -28,7 +28,6 @@ from textual.widgets.option_list import Option
 from bridle.tui.model.fuzzy import best_matches
 from bridle.tui.model.key_guard import KeyGuard
 from bridle.tui.render.safe_text import clean, clean_line
-from bridle.tui.slash.interaction import Item
 from bridle.workspace.text import neutral
 
 T = TypeVar("T")
@@ -36,12 +35,12 @@ T = TypeVar("T")
 _SHARE = 0.9  # of the window's height
 
 
-class Field(Input):
+class TextField(Input):
     """One line of text, always neutral."""
 
     DEFAULT_CSS = """
-    Field { border: none; height: 1; padding: 0; background: transparent; }
-    Field:focus { border: none; background-tint: $foreground 0%; }
+    TextField { border: none; height: 1; padding: 0; background: transparent; }
+    TextField:focus { border: none; background-tint: $foreground 0%; }
     """
 
     def validate_value(self, value: str) -> str:
@@ -64,7 +63,7 @@ class Dialog(ModalScreen[T]):
         background: $surface; border: round $border; padding: 0 1;
         border-title-color: $text; border-title-style: bold; border-subtitle-color: $foreground 60%;
     }
-    Dialog Sheet { margin: 0 0 1 0; }
+    Dialog TextView { margin: 0 0 1 0; }
     Dialog #said { height: auto; margin: 0 0 1 0; }
     Dialog.-danger > Vertical { border: round $error; }
     """
@@ -97,7 +96,7 @@ class Dialog(ModalScreen[T]):
     def _fit(self) -> None:
         """Give the long part the room that the rest leaves."""
         box = self.query_one(Vertical)
-        long = next((one for one in box.children if isinstance(one, Sheet | OptionList)), None)
+        long = next((one for one in box.children if isinstance(one, TextView | OptionList)), None)
         if long is None:
             return
         rest = sum(one.outer_size.height + one.styles.margin.height for one in box.children)
@@ -121,7 +120,7 @@ class Dialog(ModalScreen[T]):
             event.prevent_default()
 
 
-class Confirm(Dialog[bool | None]):
+class ConfirmDialog(Dialog[bool | None]):
     """Yes or no; None if it was left without an answer.
 
     With `read`, yes counts only after the end of the lines was on the screen.
@@ -145,7 +144,7 @@ class Confirm(Dialog[bool | None]):
     ) -> None:
         super().__init__(title, "y yes · n no")
         self._said = clean(said)
-        self._sheet = Sheet(tuple(lines))
+        self._sheet = TextView(tuple(lines))
         self._read = read
         self.set_class(danger, "-danger")
 
@@ -156,7 +155,7 @@ class Confirm(Dialog[bool | None]):
             yield Static(Content(self._said), id="said")
 
     def action_yes(self) -> None:
-        """Confirm, if everything was read."""
+        """Answer yes, if everything was read."""
         if self._read and self._sheet.has_lines and not self._sheet.was_read:
             self._sheet.scroll_page_down(animate=False)
             box = self.query_one(Vertical)
@@ -173,7 +172,7 @@ class Confirm(Dialog[bool | None]):
         self.dismiss(None)
 
 
-class TextPage(Dialog[None]):
+class TextDialog(Dialog[None]):
     """A text to read."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -185,7 +184,7 @@ class TextPage(Dialog[None]):
 
     def __init__(self, title: str, lines: Iterable[tuple[str, str]]) -> None:
         super().__init__(title, "↑↓ PgUp PgDn · Esc to close")
-        self.sheet = Sheet(tuple(lines) or (("There is nothing to show.", "muted"),))
+        self.sheet = TextView(tuple(lines) or (("There is nothing to show.", "muted"),))
 
     def compose(self) -> ComposeResult:
         with self._dress(Vertical()):
@@ -203,7 +202,7 @@ class TextPage(Dialog[None]):
         self.sheet.scroll_page_down(animate=False)
 
 
-class Choose(Dialog[str | None]):
+class ChoiceDialog(Dialog[str | None]):
     """One of several, filtered by what is typed; its key, or None."""
 
     DEFAULT_CSS = """
@@ -241,7 +240,7 @@ class Choose(Dialog[str | None]):
         with self._dress(Vertical()):
             if self._said:
                 yield Static(Content(self._said), id="said")
-            yield Field(placeholder="type to filter")
+            yield TextField(placeholder="type to filter")
             yield self._list
 
     def on_mount(self) -> None:
@@ -304,7 +303,7 @@ def _option(item: Item, at: int) -> Option:
     return Option(said)
 
 
-class AskText(Dialog[str | None]):
+class TextInputDialog(Dialog[str | None]):
     """A line of text; None if it was left without one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
@@ -315,7 +314,7 @@ class AskText(Dialog[str | None]):
 
     def compose(self) -> ComposeResult:
         with self._dress(Vertical()):
-            yield Field(self._value)
+            yield TextField(self._value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -327,11 +326,11 @@ class AskText(Dialog[str | None]):
 
 _COLUMN = re.compile(r" *(?:\S+ ){1,4}? +(?=\S)")  # the start of a table's second column
 _BAR = "│ "
-_SIGNS = {"+": "sheet--added", "-": "sheet--removed", "@": "sheet--place"}
-_KINDS = ("sheet--head", "sheet--muted", "sheet--warning", *_SIGNS.values())
+_SIGNS = {"+": "text-view--added", "-": "text-view--removed", "@": "text-view--place"}
+_KINDS = ("text-view--head", "text-view--muted", "text-view--warning", *_SIGNS.values())
 
 
-class Sheet(ScrollView, can_focus=True):
+class TextView(ScrollView, can_focus=True):
     """A long text, wrapped to the width and drawn only where it is visible.
 
     A line is its text and its kind (`head`, `added` …). Everything is made neutral.
@@ -339,15 +338,15 @@ class Sheet(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES = set(_KINDS)
     DEFAULT_CSS = """
-    Sheet {
+    TextView {
         height: auto; max-height: 100%; background: transparent; scrollbar-size-vertical: 1;
         overflow-x: hidden;
-        & .sheet--head { text-style: bold; }
-        & .sheet--muted { color: $secondary; }
-        & .sheet--warning { color: $text-warning; }
-        & .sheet--added { color: $text-success; }
-        & .sheet--removed { color: $text-error; }
-        & .sheet--place { color: $text-accent; }
+        & .text-view--head { text-style: bold; }
+        & .text-view--muted { color: $secondary; }
+        & .text-view--warning { color: $text-warning; }
+        & .text-view--added { color: $text-success; }
+        & .text-view--removed { color: $text-error; }
+        & .text-view--place { color: $text-accent; }
     }
     """
 
@@ -422,7 +421,7 @@ class Sheet(ScrollView, can_focus=True):
         )
 
     def _style(self, kind: str) -> Style:
-        name = f"sheet--{kind}"
+        name = f"text-view--{kind}"
         return self.get_component_rich_style(name, partial=True) if kind else Style()
 
 

@@ -27,7 +27,9 @@ KEYS = (
     Key("ctrl+l", "repaint", "redraw the screen", "Ctrl+L", first=True),
     Key("f1", "keys", "show this help", "F1", first=True),
     Key("f2", "side", "show or hide the side panel", "F2", first=True),
-    Key("f3", "tray", "show and answer the pending approvals of all sessions", "F3", first=True),
+    Key(
+        "f3", "approvals", "show and answer the pending approvals of all sessions", "F3", first=True
+    ),
     Key("f4", "answer", "switch between prompt and approval", "F4", first=True),
     Key("f5", "copy", "copy the last answer or one of its code blocks", "F5", first=True),
     Key("shift+tab", "mode", "next mode: ask, edits, plan", "Shift+Tab", first=True),

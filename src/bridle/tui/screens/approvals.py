@@ -20,11 +20,11 @@ from bridle.tui.model.approval_queue import key_of
 from bridle.tui.widgets.approval_panel import ApprovalPanel
 from bridle.workspace.text import one_line, quantity
 
-_ROWS = 5  # questions that the list shows at once
+_ROWS = 5  # approvals that the list shows at once
 
 
-def tray_words(others: Sequence[Asked], width: int) -> str:
-    """One line on what waits elsewhere; empty where nothing does."""
+def pending_text(others: Sequence[Asked], width: int) -> str:
+    """Return one line on the approvals of other sessions; empty if there are none."""
     if not others:
         return ""
     count = len(others)
@@ -34,19 +34,19 @@ def tray_words(others: Sequence[Asked], width: int) -> str:
     return one_line(line, max(10, width))
 
 
-def row_words(one: Asked) -> str:
-    """A question as a row: whose it is, the tool, what it is about."""
+def approval_row(one: Asked) -> str:
+    """Return an approval as a row: session, tool and subject of the call."""
     call = one.asked.call
     who = one_line(one.title or one.session_id, 30)
     return f"{who} · {one_line(call.name, 30)} · {one_line(call_subject(call), 120)}"
 
 
-class Tray(Static):
-    """The line; gone where nothing waits elsewhere."""
+class PendingApprovals(Static):
+    """The line on approvals of other sessions; hidden if there are none."""
 
     DEFAULT_CSS = """
-    Tray { display: none; height: 1; padding: 0 1; color: $text-warning; }
-    Tray.-some { display: block; }
+    PendingApprovals { display: none; height: 1; padding: 0 1; color: $text-warning; }
+    PendingApprovals.-some { display: block; }
     """
 
     def __init__(self) -> None:
@@ -54,27 +54,26 @@ class Tray(Static):
         self.others: tuple[Asked, ...] = ()
 
     def tell(self, others: Sequence[Asked]) -> None:
-        """These wait in other sessions."""
+        """Show these."""
         self.others = tuple(others)
         self.set_class(bool(others), "-some")
         self._fit()
 
     def on_resize(self) -> None:
-        """As much as there is room for."""
         self._fit()
 
     def _fit(self) -> None:
         width = (self.size.width or self.app.size.width) - 2
-        self.update(tray_words(self.others, width))
+        self.update(pending_text(self.others, width))
 
 
-class TrayPage(ModalScreen[None]):
-    """Every question that waits, and the panel to answer them in."""
+class ApprovalsScreen(ModalScreen[None]):
+    """A list of all pending approvals, and the panel to answer them."""
 
     DEFAULT_CSS = """
-    TrayPage { align: left top; background: $background; }
-    TrayPage > #tray-list { height: auto; max-height: 8; padding: 0 1; }
-    TrayPage > #tray-none { height: auto; padding: 0 1; color: $text-muted; }
+    ApprovalsScreen { align: left top; background: $background; }
+    ApprovalsScreen > #approvals-list { height: auto; max-height: 8; padding: 0 1; }
+    ApprovalsScreen > #no-approvals { height: auto; padding: 0 1; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f3", "leave", "back", show=False),
@@ -92,17 +91,15 @@ class TrayPage(ModalScreen[None]):
         self.panel.beside = lambda: 2 + min(_ROWS, len(self.panel.waiting))
 
     def compose(self) -> ComposeResult:
-        """The list, the question."""
-        yield Static(id="tray-list", markup=False)
-        yield Static(id="tray-none", markup=False)
+        yield Static(id="approvals-list", markup=False)
+        yield Static(id="no-approvals", markup=False)
         yield self.panel
 
     def on_mount(self) -> None:
-        """Look, and go on looking."""
         self._refresh()
         self._watch()
 
-    @work(exclusive=True, group="tray-watch")
+    @work(exclusive=True, group="approvals-watch")
     async def _watch(self) -> None:
         try:
             async for _ in self._house.news():
@@ -110,7 +107,7 @@ class TrayPage(ModalScreen[None]):
         except AgentError:
             return  # what is shown stays, and F3 looks again
 
-    @work(exclusive=True, group="tray-look")
+    @work(exclusive=True, group="approvals-look")
     async def _refresh(self) -> None:
         said = ""
         try:
@@ -120,7 +117,7 @@ class TrayPage(ModalScreen[None]):
         if not self.display:
             return  # it was left meanwhile
         if said:
-            self.query_one("#tray-none", Static).update(said)
+            self.query_one("#no-approvals", Static).update(said)
             return
         self.panel.show(self._all)
         self._list()
@@ -133,28 +130,25 @@ class TrayPage(ModalScreen[None]):
         width = max(10, self.app.size.width - 4)
         for one in waiting[first : first + _ROWS]:
             here = current is not None and key_of(one) == key_of(current)
-            text = one_line(row_words(one), width)
+            text = one_line(approval_row(one), width)
             rows.append(Content.styled(f"{'›' if here else ' '} {text}", "bold" if here else ""))
-        self.query_one("#tray-list", Static).update(Content("\n").join(rows))
+        self.query_one("#approvals-list", Static).update(Content("\n").join(rows))
         nothing = "" if waiting else "No session needs approval."
-        self.query_one("#tray-none", Static).update(nothing)
+        self.query_one("#no-approvals", Static).update(nothing)
 
     def on_approval_panel_moved(self) -> None:
-        """Another question is looked at."""
         self._list()
 
     def on_approval_panel_emptied(self) -> None:
-        """Everything is answered."""
         self._list()
 
     def on_approval_panel_answered(self, event: ApprovalPanel.Answered) -> None:
-        """Hand it on."""
         event.stop()
         self._answer(event)
 
     @work
     async def _answer(self, event: ApprovalPanel.Answered) -> None:
-        await deliver(self._house, self.panel, event)
+        await send_answer(self._house, self.panel, event)
         self._refresh()
 
     def action_copy_or_leave(self) -> None:
@@ -165,12 +159,11 @@ class TrayPage(ModalScreen[None]):
             self.app.simulate_key("escape")
 
     def action_leave(self) -> None:
-        """Back to where one was."""
         self.dismiss()
 
 
-async def deliver(house: House, panel: ApprovalPanel, event: ApprovalPanel.Answered) -> bool:
-    """Give the answer to its session; one that could not be given leaves its question open."""
+async def send_answer(house: House, panel: ApprovalPanel, event: ApprovalPanel.Answered) -> bool:
+    """Send the answer to its session; return False if that failed and it is still needed."""
     try:
         await house.answer(event.session_id, event.asked, event.answer)
     except AgentError as error:

@@ -203,12 +203,12 @@ class MainScreen(Screen[None]):
     def on_composer_editor_requested(self, event: Composer.EditorRequested) -> None:
         event.stop()
         if self.session is not None:
-            self.run_worker(self.session.edit_prompt(), group="obeying")
+            self.run_worker(self.session.edit_prompt(), group="commands")
 
     def on_composer_search_requested(self, event: Composer.SearchRequested) -> None:
         event.stop()
         if self.session is not None:
-            self.run_worker(self.session.search_prompts(), group="obeying")
+            self.run_worker(self.session.search_prompts(), group="commands")
 
     def on_key(self, event: events.Key) -> None:
         """Write letters that no widget took into the composer."""
@@ -318,9 +318,9 @@ class MainScreen(Screen[None]):
         if self.session is not None:
             self.run_worker(self.session.copy_answer(), group="copying", exclusive=True)
 
-    def action_tray(self) -> None:
+    def action_approvals(self) -> None:
         if self.session is not None:
-            self.approvals.open_tray()
+            self.approvals.open_approvals()
 
     def action_answer(self) -> None:
         if self.session is not None:
@@ -329,10 +329,10 @@ class MainScreen(Screen[None]):
     # Keys of the view.
 
     def action_keys(self) -> None:
-        from bridle.tui.dialogs import TextPage
+        from bridle.tui.dialogs import TextDialog
 
         lines = [(f"{key:<24}{meaning}".rstrip(), "") for key, meaning in help_lines()]
-        self.app.push_screen(TextPage("Keys", lines))
+        self.app.push_screen(TextDialog("Keys", lines))
 
     def action_side(self) -> None:
         """Show or hide the side panel. What the width decides by itself is not remembered."""

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 
 from bridle.config.settings import KEY_VARIABLES
 from bridle.errors import MissingModel
-from bridle.tui.dialogs import Choose, Confirm, Dialog, TextPage
+from bridle.tui.dialogs import ChoiceDialog, ConfirmDialog, Dialog, TextDialog
 from bridle.tui.model.onboarding import Lacking, Preface, Untrusted, trust_lines
-from bridle.tui.slash.interaction import Item
 from bridle.tui.user_settings import save_setting, settings_path
 from bridle.workspace.text import one_line
 
@@ -35,7 +34,9 @@ async def about_folder(preface: Preface, found: Untrusted, ask: Asking) -> str:
         "programs, and the model follows the instructions. They are ignored unless you trust "
         "them, and you are asked again if one changes."
     )
-    answer = await ask(Confirm("Trust this folder?", said, trust_lines(found.files), read=True))
+    answer = await ask(
+        ConfirmDialog("Trust this folder?", said, trust_lines(found.files), read=True)
+    )
     if answer:
         await asyncio.to_thread(preface.trust, found)
         return f"Trusted as shown: {', '.join(new)}."
@@ -62,7 +63,7 @@ async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
         f"Use {one_line(chosen)} from now on?\n"
         f"y saves it to {place}; n uses it for this session only."
     )
-    if await ask(Confirm("Keep this choice?", said)):
+    if await ask(ConfirmDialog("Keep this choice?", said)):
         await asyncio.to_thread(save_setting, "model", chosen)
         return f"Saved to {place}: model {chosen}."
     return ""
@@ -75,13 +76,13 @@ async def _choice(lacking: Lacking, ask: Asking) -> str | None:
         said += f"\nLooked for: {', '.join(lacking.looked)}."
     while True:
         items = _items(lacking)
-        dialog = Choose(
+        dialog = ChoiceDialog(
             "Which model would you like to use?", items, said=said, escape="quit bridle"
         )
         chosen = await ask(dialog)
         if chosen != _KEY:
             return None if chosen is None else str(chosen)
-        await ask(TextPage("How to set a key", key_lines()))
+        await ask(TextDialog("How to set a key", key_lines()))
 
 
 def _items(lacking: Lacking) -> list[Item]:

@@ -19,7 +19,7 @@ from bridle.presentation.commands import Command, command_line, command_of, is_l
 from bridle.presentation.fold import Fold
 from bridle.protocols.session import Conversation
 from bridle.tui.clipboard import copy_answer
-from bridle.tui.dialogs import Choose, Dialog
+from bridle.tui.dialogs import ChoiceDialog, Dialog
 from bridle.tui.model.prompt_queue import PromptQueue
 from bridle.tui.model.status_bar import Facts
 from bridle.tui.slash.interaction import Item
@@ -107,9 +107,9 @@ class SessionController:
         Return False if the person leaves instead. Raise `MissingModel` if no model is chosen.
         """
         if (earlier := await asyncio.to_thread(preface.earlier)) is not None:
-            from bridle.tui.screens.sessions import Picker
+            from bridle.tui.screens.sessions import SessionPicker
 
-            picker = Picker(earlier, workspace=earlier.workspace, escape="quit bridle")
+            picker = SessionPicker(earlier, workspace=earlier.workspace, escape="quit bridle")
             chosen = await self._ask(picker)
             await earlier.close()
             if chosen is None:
@@ -290,7 +290,7 @@ class SessionController:
         composer = self._screen.composer
         texts = composer.prompts.newest_first
         items = [Item(str(at), _first_line(text), _more(text)) for at, text in enumerate(texts)]
-        chosen = await self._ask(Choose("Earlier prompts", items, "No prompt was sent yet."))
+        chosen = await self._ask(ChoiceDialog("Earlier prompts", items, "No prompt was sent yet."))
         if chosen is not None:
             composer.load(texts[int(chosen)])
 

@@ -20,7 +20,7 @@ from textual.widgets.option_list import Option
 from bridle.errors import AgentError
 from bridle.presentation.amounts import age
 from bridle.protocols.session_values import SessionInfo
-from bridle.tui.dialogs import AskText, Confirm, Dialog, Field, Sheet
+from bridle.tui.dialogs import TextInputDialog, ConfirmDialog, Dialog, TextField, TextView
 from bridle.tui.house import SessionList
 from bridle.tui.render.safe_text import clean_line
 from bridle.tui.session_backend import display_state
@@ -43,24 +43,24 @@ _STATES = {
 }
 
 
-class Picker(Dialog[str | None]):
+class SessionPicker(Dialog[str | None]):
     """A dialog that lists sessions; the id of the chosen one."""
 
     DEFAULT_CSS = """
-    Picker > Vertical { width: 96%; max-width: 140; height: 90%; }
-    Picker #halves { height: 1fr; margin: 1 0 0 0; }
-    Picker OptionList {
+    SessionPicker > Vertical { width: 96%; max-width: 140; height: 90%; }
+    SessionPicker #halves { height: 1fr; margin: 1 0 0 0; }
+    SessionPicker OptionList {
         width: 1fr; height: 1fr; border: none; padding: 0; background: transparent;
         scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
     }
-    Picker #preview { width: 1fr; height: 1fr; margin: 0 0 0 2; display: none; }
-    Picker #preview Static { height: auto; margin: 0 0 1 0; }
-    Picker #preview Sheet { height: 1fr; }
-    Picker.-wide #preview, Picker.-looking #preview { display: block; }
-    Picker.-looking OptionList { display: none; }
-    Picker.-looking.-wide OptionList { display: block; }
-    Picker.-looking #preview { margin: 0; }
-    Picker.-wide #preview { margin: 0 0 0 2; }
+    SessionPicker #preview { width: 1fr; height: 1fr; margin: 0 0 0 2; display: none; }
+    SessionPicker #preview Static { height: auto; margin: 0 0 1 0; }
+    SessionPicker #preview TextView { height: 1fr; }
+    SessionPicker.-wide #preview, SessionPicker.-looking #preview { display: block; }
+    SessionPicker.-looking OptionList { display: none; }
+    SessionPicker.-looking.-wide OptionList { display: block; }
+    SessionPicker.-looking #preview { margin: 0; }
+    SessionPicker.-wide #preview { margin: 0 0 0 2; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),
@@ -96,14 +96,14 @@ class Picker(Dialog[str | None]):
         self._list = OptionList(markup=False, compact=True)
         self._list.can_focus = False
         self._about = Static(markup=False)
-        self._sheet = Sheet(())
+        self._sheet = TextView(())
         self._sheet.can_focus = False
         self._previewed: SessionInfo | None = None
         self._looking_at = ""  # the session whose end is being fetched
 
     def compose(self) -> ComposeResult:
         with self._dress(Vertical()):
-            yield Field(self._query, placeholder="search titles", select_on_focus=False)
+            yield TextField(self._query, placeholder="search titles", select_on_focus=False)
             with Horizontal(id="halves"):
                 yield self._list
                 yield Vertical(self._about, self._sheet, id="preview")
@@ -248,7 +248,7 @@ class Picker(Dialog[str | None]):
             self.run_worker(self._rename(one), group="verbs")
 
     async def _rename(self, one: SessionInfo) -> None:
-        title = await self.app.push_screen_wait(AskText("Rename session", one.title))
+        title = await self.app.push_screen_wait(TextInputDialog("Rename session", one.title))
         if title and title.strip() and title != one.title:
             try:
                 await self._sessions.rename(one.id, title.strip())
@@ -264,7 +264,7 @@ class Picker(Dialog[str | None]):
     async def _delete(self, one: SessionInfo) -> None:
         title = clean_line(one.title, 80) or one.id
         said = f"“{title}” and everything in it will be deleted permanently."
-        if await self.app.push_screen_wait(Confirm("Delete session?", said, danger=True)):
+        if await self.app.push_screen_wait(ConfirmDialog("Delete session?", said, danger=True)):
             try:
                 await self._sessions.delete(one.id)
             except AgentError as error:

@@ -12,11 +12,11 @@ from bridle.errors import AgentError, SessionError
 from bridle.presentation.blocks import Block, Call, Prompt, Reply, Thought
 from bridle.presentation.commands import Command
 from bridle.tui.clipboard import code_blocks, copy
-from bridle.tui.dialogs import AskText, Choose, Confirm, TextPage
+from bridle.tui.dialogs import ChoiceDialog, ConfirmDialog, TextDialog, TextInputDialog
 from bridle.tui.editor import edit_text
 from bridle.tui.house import House
 from bridle.tui.keys import help_lines
-from bridle.tui.screens.sessions import Picker
+from bridle.tui.screens.sessions import SessionPicker
 from bridle.tui.slash.commands import run_command
 from bridle.tui.slash.interaction import Handler, Interaction, Item, Items, Lines, Severity
 from bridle.tui.theme import theme_name
@@ -95,31 +95,31 @@ class ScreenInteraction:
 
     async def show_lines(self, title: str, lines: Lines) -> None:
         """Show a page over the screen."""
-        await self._screen.app.push_screen_wait(TextPage(title, lines))
+        await self._screen.app.push_screen_wait(TextDialog(title, lines))
 
     async def choose(
         self, title: str, items: Items, *, now: str = "", empty: str = "There is none."
     ) -> str | None:
         """Show a list to choose from."""
-        dialog = Choose(title, await items(), empty or "There is none.")
+        dialog = ChoiceDialog(title, await items(), empty or "There is none.")
         return await self._screen.app.push_screen_wait(dialog)
 
     async def choose_session(self, query: str) -> str | None:
         """Show the session picker."""
         house = self.backend
         workspace = house.place.workspace
-        picker = Picker(house, query, current=house.session.id, workspace=workspace)
+        picker = SessionPicker(house, query, current=house.session.id, workspace=workspace)
         return await self._screen.app.push_screen_wait(picker)
 
     async def ask_text(self, title: str, value: str = "") -> str | None:
         """Ask for a line of text."""
-        return await self._screen.app.push_screen_wait(AskText(title, value))
+        return await self._screen.app.push_screen_wait(TextInputDialog(title, value))
 
     async def confirm(
         self, title: str, question: str, lines: Lines = (), *, danger: bool = False
     ) -> bool:
         """Ask a question that is answered yes or no."""
-        dialog = Confirm(title, question, lines, danger=danger)
+        dialog = ConfirmDialog(title, question, lines, danger=danger)
         answer = await self._screen.app.push_screen_wait(dialog)
         return answer is True
 
@@ -200,7 +200,9 @@ class ScreenInteraction:
         conversation = self._screen.conversation
         items = list(_matching_lines(conversation.fold.blocks, words))
         title = f"“{one_line(words, 40)}” in this conversation" if words else "In this conversation"
-        chosen = await self._screen.app.push_screen_wait(Choose(title, items, "Nothing was found."))
+        chosen = await self._screen.app.push_screen_wait(
+            ChoiceDialog(title, items, "Nothing was found.")
+        )
         if chosen is not None:
             conversation.go_to(int(chosen.partition(" ")[0]))
 

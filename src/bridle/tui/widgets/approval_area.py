@@ -19,7 +19,7 @@ from bridle.events import ApprovalAnswered, ApprovalAsked, Event, ModeChanged, T
 from bridle.policy import Mode
 from bridle.presentation.approvals import answer_text
 from bridle.tui.house import Asked, House
-from bridle.tui.screens.approvals import Tray, TrayPage, deliver
+from bridle.tui.screens.approvals import ApprovalsScreen, PendingApprovals, send_answer
 from bridle.tui.terminal import WindowTitle, notification
 from bridle.tui.widgets.approval_panel import ApprovalPanel
 from bridle.workspace import change
@@ -55,11 +55,11 @@ class ApprovalArea(Vertical):
         self.next_mode: Mode | None = None  # agreed to with a plan; soon in force
         self._title = WindowTitle()
         self.panel = ApprovalPanel(self._preview, self._content_of, is_writing=is_writing)
-        self.tray = Tray()
+        self.pending = PendingApprovals()
 
     def compose(self) -> ComposeResult:
         """The line, then the panel."""
-        yield self.tray
+        yield self.pending
         yield self.panel
 
     def begin(self, house: House) -> None:
@@ -145,16 +145,16 @@ class ApprovalArea(Vertical):
         if house is not self.house or not self.is_attached:
             return
         others = [one for one in found if one.session_id != house.session.id]
-        known = {one.asked.shown for one in self.tray.others}
+        known = {one.asked.shown for one in self.pending.others}
         new = [one for one in others if one.asked.shown not in known]
-        self.tray.tell(others)
+        self.pending.tell(others)
         if new:
             self.notify_person(f"{new[0].title or 'another session'} needs approval")
 
-    def open_tray(self) -> None:
+    def open_approvals(self) -> None:
         """Open the page with the approvals of all sessions."""
         if self.house is not None:
-            self.app.push_screen(TrayPage(self.house), lambda _: self.update())
+            self.app.push_screen(ApprovalsScreen(self.house), lambda _: self.update())
 
     def switch(self, home: Callable[[], object]) -> None:
         """Move the focus between panel and composer."""
@@ -194,7 +194,7 @@ class ApprovalArea(Vertical):
 
     @work
     async def _answer(self, event: ApprovalPanel.Answered) -> None:
-        if self.house is not None and await deliver(self.house, self.panel, event):
+        if self.house is not None and await send_answer(self.house, self.panel, event):
             return
         if event.mode is not None:
             self.next_mode = None  # nothing was agreed to
