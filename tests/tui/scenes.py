@@ -226,7 +226,7 @@ async def model(folder, **more):
     async with first_time(folder, **more) as pilot:
         await shows(pilot, "Trust this folder?")
         await press(pilot, "n")
-        await shows(pilot, "Which model should answer?")
+        await shows(pilot, "Which model would you like to use?")
         yield pilot
 
 

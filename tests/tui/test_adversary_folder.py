@@ -10,7 +10,7 @@ from bridle.tui.dialogs import TextView
 from bridle.tui.model.onboarding import trust_lines
 from tui.rig import workspace_in
 
-SPOOF = "Trusted already, and unchanged: everything"
+SPOOF = "Already trusted and unchanged: everything"
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_no_key_is_said_and_offline_is_taken_for_this_time(folder, tmp_path, no_
 
     async def story(pilot):
         await opens(pilot, ChoiceDialog)
-        await shows(pilot, "No key for a model was found")
+        await shows(pilot, "No API key was found")
         assert "ANTHROPIC_API_KEY" in seen(pilot)
         await press(pilot, "enter")
         await opens(pilot, ConfirmDialog)
@@ -82,7 +82,7 @@ def test_a_choice_is_written_when_the_person_says_so_and_not_asked_for_again(
         await opens(pilot, ConfirmDialog)
         await press(pilot, "y")
         await ready(pilot)
-        await shows(pilot, "is written to")
+        await shows(pilot, "Saved to")
 
     play({}, story)
     assert (tmp_path / "config" / "bridle" / "config.yaml").read_text() == "model: offline\n"

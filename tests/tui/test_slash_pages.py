@@ -180,7 +180,7 @@ def test_the_editor_writes_the_prompt_and_its_text_is_neutral(tmp_path, monkeypa
         await until(pilot, lambda: composer.text == "from the editor \\x1b[2J")
         monkeypatch.setenv("EDITOR", "/no/such/editor")
         await obey(pilot, "/editor")
-        await shows(pilot, "/no/such/editor, which cannot be found")
+        await shows(pilot, "/no/such/editor, which was not found")
 
     play(tmp_path, story)
 
