@@ -97,7 +97,9 @@ def test_the_terminal_is_told_and_a_file_holds_it_where_nobody_else_does(tmp_pat
     async def story(app, pilot):
         said = await copy(app, "a\x1b[2J")
         assert app.clipboard == "a\\x1b[2J"
-        assert said == f"8 characters, if the terminal allows it; also saved to {tmp_path}/copied.txt"
+        assert (
+            said == f"8 characters, if the terminal allows it; also saved to {tmp_path}/copied.txt"
+        )
         said = await copy(app, "x" * (LARGEST + 1))
         assert app.clipboard == "a\\x1b[2J"
         assert (

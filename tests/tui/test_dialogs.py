@@ -20,6 +20,7 @@ from bridle.tui.dialogs import (
     TextView,
     _pieces,
 )
+from bridle.tui.slash.interaction import Item
 from rig import run
 
 HOSTILE = "a\x1b[2Jb\u202ec\U000e0041"

@@ -19,6 +19,7 @@ from textual.app import App
 
 from bridle.config.paths import state_folder
 from bridle.tui.dialogs import ChoiceDialog
+from bridle.tui.slash.interaction import Item
 from bridle.workspace.fs import write_private
 from bridle.workspace.text import neutral, one_line, quantity
 

@@ -28,6 +28,7 @@ from textual.widgets.option_list import Option
 from bridle.tui.model.fuzzy import best_matches
 from bridle.tui.model.key_guard import KeyGuard
 from bridle.tui.render.safe_text import clean, clean_line
+from bridle.tui.slash.interaction import Item
 from bridle.workspace.text import neutral
 
 T = TypeVar("T")

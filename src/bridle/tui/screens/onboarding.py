@@ -12,6 +12,7 @@ from bridle.config.settings import KEY_VARIABLES
 from bridle.errors import MissingModel
 from bridle.tui.dialogs import ChoiceDialog, ConfirmDialog, Dialog, TextDialog
 from bridle.tui.model.onboarding import Lacking, Preface, Untrusted, trust_lines
+from bridle.tui.slash.interaction import Item
 from bridle.tui.user_settings import save_setting, settings_path
 from bridle.workspace.text import one_line
 
