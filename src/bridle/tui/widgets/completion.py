@@ -133,7 +133,7 @@ class CompletionList(OptionList, can_focus=False):
         super().__init__(markup=False, compact=True)
         self.choices: tuple[Choice, ...] = ()
         self.target: Target | None = None
-        self._closed: Target | None = None  # closed with Escape, until the word changes
+        self._dismissed: Target | None = None  # closed with Escape, until the word changes
         self._files, self._arguments, self._own = files, arguments, own
         self._timer: asyncio.TimerHandle | None = None
 
@@ -155,7 +155,7 @@ class CompletionList(OptionList, can_focus=False):
             self.offer(())
         if self._timer is not None:
             self._timer.cancel()
-        if target is None or not is_plain or target == self._closed:
+        if target is None or not is_plain or target == self._dismissed:
             self.offer(())
         elif target.kind == "command":
             self.offer(command_choices(target.word, self._own()))
@@ -185,7 +185,7 @@ class CompletionList(OptionList, can_focus=False):
             by = -1 if key in ("up", "ctrl+p") else 1
             self.highlighted = ((self.highlighted or 0) + by) % len(self.choices)
         elif key == "escape":
-            self._closed = self.target
+            self._dismissed = self.target
             self.offer(())
         else:
             at = self.highlighted
