@@ -101,7 +101,7 @@ def test_markers_of_one_size_are_told_apart_and_a_changed_one_is_plain_text():
 def test_whatever_is_pasted_comes_out_whole(texts):
     pastes = Pastes()
     folded = [pastes.fold(one * 60) for one in texts]
-    whole = [Pastes().fold(one * 60, pasted=False) for one in texts]
+    whole = [Pastes().fold(one * 60, is_paste=False) for one in texts]
     for shown, said in zip(folded, whole, strict=True):
         if not said.startswith("[pasted"):
             assert pastes.unfold(shown) == said

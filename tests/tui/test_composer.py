@@ -298,7 +298,7 @@ def test_a_file_whose_name_is_not_what_it_looks_like_is_not_offered():
     async def story(app, pilot):
         await pilot.press("@")
         await until(pilot, lambda: app.composer.is_listing)
-        offered = app.composer._list.choices
+        offered = app.composer._completion.choices
         assert [one.text for one in offered] == ["@ok.py"]
 
     play(story, files=hostile)

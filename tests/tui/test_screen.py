@@ -255,7 +255,7 @@ def test_f1_shows_the_keys_and_f2_the_side_panel(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
             await pilot.press("f1")
-            await shows(pilot, "send; while a turn runs, queue")
+            await shows(pilot, "send; queue while a turn runs")
             await asyncio.sleep(0)
             await until(pilot, lambda: pilot.app.screen is not pilot.app.main)
             pilot.app.pop_screen()
