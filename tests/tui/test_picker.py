@@ -65,7 +65,7 @@ def test_sessions_are_listed_previewed_and_searched(tmp_path):
         await two_sessions(pilot, house)
         await pick(pilot)
         await shows(pilot, "about apples")
-        await shows(pilot, "this one")
+        await shows(pilot, "current · ")
         await pilot.press("down")
         await shows(pilot, "An apple a day.")
         await pilot.press(*"pears")
