@@ -88,7 +88,7 @@ async def _choice(lacking: Lacking, ask: Asking) -> str | None:
 
 def _items(lacking: Lacking) -> list[Item]:
     local = [Item(name, name, "runs on this machine") for name in lacking.local]
-    offline = "a few built-in rules instead of a language model; no key or network needed"
+    offline = "built-in rules, no language model; needs no key or network"
     return [
         *local,
         Item(_OFFLINE, "offline", offline),
