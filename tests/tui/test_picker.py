@@ -9,7 +9,7 @@ from textual import events
 
 from bridle.presentation.amounts import age
 from bridle.protocols.session_values import SessionInfo
-from bridle.tui.dialogs import TextInputDialog, ConfirmDialog
+from bridle.tui.dialogs import ConfirmDialog, TextInputDialog
 from bridle.tui.screens.sessions import SessionPicker, session_facts, session_row
 from tui.rig import call
 from tui.screen_rig import say, seen, shows, until

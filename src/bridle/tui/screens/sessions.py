@@ -20,7 +20,7 @@ from textual.widgets.option_list import Option
 from bridle.errors import AgentError
 from bridle.presentation.amounts import age
 from bridle.protocols.session_values import SessionInfo
-from bridle.tui.dialogs import TextInputDialog, ConfirmDialog, Dialog, TextField, TextView
+from bridle.tui.dialogs import ConfirmDialog, Dialog, TextField, TextInputDialog, TextView
 from bridle.tui.house import SessionList
 from bridle.tui.render.safe_text import clean_line
 from bridle.tui.session_backend import display_state
