@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 
+import mcp.client.stdio  # noqa: F401 - it keeps the stderr of the time at which it is imported
 import pytest
 from chat_tools_rig import PATIENCE, PROGRAM, SECRET, Served, environ
 
@@ -58,7 +59,7 @@ def test_a_secret_that_others_can_read_or_that_is_short_is_refused(capsys, tmp_p
     [
         (("--user", "ana", "--timezone", "Mars/Base"), "no time zone"),
         (("--user", "ana", "--tools", "no_such_module:box"), "no module"),
-        (("--user", "ana", "--tools", "json:loads"), "no toolbox"),
+        (("--user", "ana", "--tools", "json:loads"), "not a toolbox"),
         (("--user", "ana", "--database", "mysql://x/y"), "SQLite or PostgreSQL"),
         (("--http", "99999"), "99999"),
     ],

@@ -1,9 +1,9 @@
-"""Change a session that no process has open, without running anything in it."""
+"""Change a session: directly if no process has it open, or by a message to the one that has."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from bridle.cli.find import session_folder
 from bridle.engine.session import Session
@@ -11,7 +11,9 @@ from bridle.protocols.provider import ProviderInfo
 from bridle.protocols.store import InboxMessage, Log, Record, SessionSummary, Store
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
+from bridle.runtime.inbox_sender import new_message_id, send_message
 from bridle.stores.jsonl import JsonlStore
+from bridle.stores.reader import SessionFolder
 
 T = TypeVar("T")
 
@@ -35,6 +37,19 @@ async def _edit(
         provider, tools=[], workspace=workspace, store=store, face="cli"
     ) as engine:
         return await change(await engine.session(summary.id))
+
+
+def send_to_inbox(
+    folder: SessionFolder,
+    session_id: str,
+    verb: Literal["send", "answer", "interrupt", "revoke"],
+    by: str,
+    **fields: Any,
+) -> str:
+    """Send a message to the process that owns the session, now or next; return its id."""
+    message = InboxMessage(new_message_id(), verb, by, **fields)
+    send_message(folder, session_id, message)
+    return message.id
 
 
 class _WithoutInbox:

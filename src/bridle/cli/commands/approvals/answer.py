@@ -22,7 +22,6 @@ from bridle.cli.style import paint_for, width_of
 from bridle.cli.user_input import user_name
 from bridle.errors import UnknownApproval, UsageError
 from bridle.protocols.session import Answer
-from bridle.protocols.store import InboxMessage
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import SessionFolder
 
@@ -228,6 +227,7 @@ def _ask(requests: Sequence[PendingRequest]) -> list[Answer]:
     width = width_of(sys.stderr)
     if len(requests) == 1:
         return [_ask_one(requests[0], width)]
+
     asked = [request.pending.asked for request in requests]
     line = _read_line(group_prompt(asked, width))
     while (answers := parse_group_answers(line, len(requests))) is None:
@@ -262,11 +262,13 @@ def _read_line(prompt: str) -> str:
 
 def _send(folder: SessionFolder, request: PendingRequest, answer: Answer, by: str | None) -> str:
     """Send an answer; return the process that has the session open, if any."""
-    from bridle.runtime.inbox_sender import new_message_id, send_message
+    from bridle.cli.session_edit import send_to_inbox
 
     asked, session_id = request.pending.asked, request.pending.session_id
-    message = InboxMessage(
-        new_message_id(),
+    owner = describe_owner(folder.path(session_id))
+    send_to_inbox(
+        folder,
+        session_id,
         "answer",
         by or user_name(),
         call_id=asked.call.id,
@@ -276,6 +278,4 @@ def _send(folder: SessionFolder, request: PendingRequest, answer: Answer, by: st
         word=answer.word,
         rule=asked.proposal if answer.scope == "rule" else "",
     )
-    owner = describe_owner(folder.path(session_id))
-    send_message(folder, session_id, message)
     return owner

@@ -16,9 +16,11 @@ from bridle.cli.options import SESSION
 from bridle.cli.output import print_json, print_result
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.cli.user_input import user_name
+from bridle.engine.grants import has_ended, with_end
+from bridle.engine.history import fold
 from bridle.errors import AgentError, SessionLocked, UnknownApproval
 from bridle.events import Grant
-from bridle.protocols.store import InboxMessage, SessionSummary
+from bridle.protocols.store import SessionSummary
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import SessionFolder
 
@@ -69,9 +71,6 @@ def current_grants(
     folder: SessionFolder, sessions: Sequence[SessionSummary]
 ) -> Iterator[SessionGrant]:
     """Yield the grants that have not ended."""
-    from bridle.engine.grants import has_ended, with_end
-    from bridle.engine.history import fold
-
     for session in sessions:
         try:
             if not _has_answers(folder, session.id):
@@ -174,8 +173,7 @@ def _matching(every: Sequence[SessionGrant], name: str) -> list[SessionGrant]:
 
 def _revoke(folder: SessionFolder, session: SessionSummary, grants: Sequence[str], by: str) -> None:
     """Revoke grants of a session, here or in the process that owns it."""
-    from bridle.cli.session_edit import edit_session
-    from bridle.runtime.inbox_sender import new_message_id, send_message
+    from bridle.cli.session_edit import edit_session, send_to_inbox
 
     async def revoke_all(opened: "Session") -> None:
         for grant in grants:
@@ -188,4 +186,4 @@ def _revoke(folder: SessionFolder, session: SessionSummary, grants: Sequence[str
         except SessionLocked:
             pass  # another process has opened it just now
     for grant in grants:
-        send_message(folder, session.id, InboxMessage(new_message_id(), "revoke", by, grant))
+        send_to_inbox(folder, session.id, "revoke", by, content=grant)

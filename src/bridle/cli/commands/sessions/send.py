@@ -13,7 +13,7 @@ from bridle.cli.options import SESSION
 from bridle.cli.output import print_json, print_result
 from bridle.cli.user_input import read_prompt, user_name
 from bridle.errors import SessionError
-from bridle.protocols.store import InboxMessage, SessionSummary
+from bridle.protocols.store import SessionSummary
 from bridle.stores.locks import describe_owner
 
 if TYPE_CHECKING:
@@ -40,16 +40,15 @@ def send(
     A process that has the session open handles the prompt. If there is none, the prompt waits until
     the session is opened again.
     """
-    from bridle.runtime.inbox_sender import new_message_id, send_message
+    from bridle.cli.session_edit import send_to_inbox
 
     text = read_prompt(prompt, 'bridle sessions send ID "and then the tests"')
     folder = session_folder()
     session = find_session(folder, session_id)
     owner = describe_owner(folder.path(session.id))
-    message = InboxMessage(new_message_id(), "send", by or user_name(), text, when=when)  # type: ignore[arg-type]  # click has checked it
-    send_message(folder, session.id, message)
+    message = send_to_inbox(folder, session.id, "send", by or user_name(), content=text, when=when)
     if as_json:
-        print_json({"id": session.id, "letter": message.id, "when": when, "holder": owner})
+        print_json({"id": session.id, "letter": message, "when": when, "holder": owner})
     elif not owner:
         print_result(
             "sent; no process has the session open, so the prompt waits",
@@ -69,7 +68,7 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
 
     The session is kept.
     """
-    from bridle.runtime.inbox_sender import new_message_id, send_message
+    from bridle.cli.session_edit import send_to_inbox
 
     folder = session_folder()
     session = find_session(folder, session_id)
@@ -77,10 +76,9 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
     if not owner:
         _end_parked_turn(session, by or user_name(), as_json=as_json)
         return
-    message = InboxMessage(new_message_id(), "interrupt", by or user_name())
-    send_message(folder, session.id, message)
+    message = send_to_inbox(folder, session.id, "interrupt", by or user_name())
     if as_json:
-        print_json({"id": session.id, "letter": message.id, "holder": owner})
+        print_json({"id": session.id, "letter": message, "holder": owner})
     else:
         print_result(f"asked {owner} to interrupt its turn; the session is kept")
 
