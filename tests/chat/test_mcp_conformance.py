@@ -47,7 +47,7 @@ def judged(suite, folder, url, *arguments):
     async def work():
         database = Database(url)
         tools = MCPToolServer(database.session_factory)
-        server = tools.protocol(bound=Binding("ana"))
+        server = tools.sdk_server(binding=Binding("ana"))
         with bound(0) as listening:
             port = listening.getsockname()[1]
             app = server.streamable_http_app(

@@ -93,7 +93,9 @@ def test_T3_without_a_user_an_unsigned_call_is_refused_in_process_too(sqlite_url
     tools = MCPToolServer(database.session_factory)
 
     async def work():
-        async with Client(tools.protocol(seal=Signer("a secret that is long enough"))) as client:
+        async with Client(
+            tools.sdk_server(signer=Signer("a secret that is long enough"))
+        ) as client:
             listed = await client.list_tools()
             with pytest.raises(MCPError, match="refused: the call is not bound to a user"):
                 await client.call_tool("list_tasks", {})

@@ -73,7 +73,7 @@ def test_a_folder_that_is_not_empty_is_left_as_it_is(tmp_path):
     assert (code, tree(tmp_path)) == (2, ["README.md"])
     assert (tmp_path / "README.md").read_text() == "mine"
     assert "is not empty, and nothing in it is overwritten" in error
-    assert "→ Name a folder that is empty or not there yet." in error
+    assert "→ Name a folder that is empty or does not exist." in error
 
 
 def test_a_file_is_no_folder(tmp_path):

@@ -46,15 +46,15 @@ def test_one_that_is_made_gets_the_database_that_is_named(project):
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("", "'' is no name of a chat"),
-        ("a b:app", "'a b:app' is no name of a chat"),
-        ("../named_fine", "'../named_fine' is no name of a chat"),
-        ("named_gone:app", "there is no module named_gone with a chat in it"),
-        ("named_needs:app", "named_needs needs a module that is not there: gone_too"),
+        ("", "'' is not the name of a chat"),
+        ("a b:app", "'a b:app' is not the name of a chat"),
+        ("../named_fine", "'../named_fine' is not the name of a chat"),
+        ("named_gone:app", "there is no module named_gone"),
+        ("named_needs:app", "named_needs imports a module that does not exist: gone_too"),
         ("named_fails:app", "named_fails cannot be loaded: RuntimeError: bad (named_fails.py:3)"),
-        ("named_fine:gone", "named_fine:gone is no chat"),
-        ("named_fine:number", "named_fine:number is no chat"),
-        ("named_fine:wrong", "named_fine:wrong is no chat"),
+        ("named_fine:gone", "named_fine:gone is not a chat"),
+        ("named_fine:number", "named_fine:number is not a chat"),
+        ("named_fine:wrong", "named_fine:wrong is not a chat"),
     ],
 )
 def test_what_is_no_application_is_said_in_a_sentence(project, name, why):
@@ -78,4 +78,4 @@ def test_a_module_that_cannot_be_read_says_where(project):
 def test_a_function_without_a_database_cannot_be_given_one(project):
     with pytest.raises(ConfigError) as caught:
         load_app("named_fine:bare", "other.db")
-    assert caught.value.message == "named_fine:bare takes no database"
+    assert caught.value.message == "named_fine:bare has no parameter `database`"

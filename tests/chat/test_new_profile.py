@@ -101,7 +101,7 @@ def test_T3_a_model_cannot_reach_the_rows_of_another_user(app, database):
                 kept = session.exec(select(Operation)).all()
         assert said == [
             "Noted: 87.50 for 'lunch'.",
-            "Whose data it is, no request can say.",
+            "A request cannot choose the user.",
             f"{NOTHING} There is no such thing in this list.",
             "1. lunch: 87.50\nTogether 87.50.",
         ]

@@ -238,7 +238,7 @@ def test_T3_a_call_that_is_not_signed_for_itself_is_refused(served):
     refused, first, replayed = asyncio.run(work())
     assert all(said.startswith("refused: ") for said in refused), refused
     assert first["success"]
-    assert replayed == "refused: the binding of the call was used already"
+    assert replayed == "refused: the binding of the call was used before"
     assert in_process(served.database, "cid") == ["x"]
 
 

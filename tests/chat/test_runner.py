@@ -384,5 +384,5 @@ def test_without_a_key_it_is_the_responder_and_with_one_it_is_the_model(monkeypa
     assert choose_provider(None, task_profile()).info.name == "anthropic"
     assert isinstance(choose_provider("responder", task_profile()), TaskResponder)
     monkeypatch.delenv("ANTHROPIC_API_KEY")
-    with pytest.raises(ConfigError, match="no responder of its own"):
+    with pytest.raises(ConfigError, match="no offline responder"):
         choose_provider(None, Profile("mine", "Be nice."))

@@ -98,4 +98,4 @@ def test_T2_what_is_no_session_factory_is_refused_at_once_with_what_to_do(factor
     with pytest.raises(ConfigError) as raised:
         made(factory)
     assert "session_factory" in raised.value.message
-    assert "Hand in " in raised.value.hint
+    assert "Pass " in raised.value.hint

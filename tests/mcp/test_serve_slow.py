@@ -28,7 +28,7 @@ async def serving(kind, folder, limits=None):
         if kind == "bridle mcp serve":
             app = application(Served(folder).server, port, TOKEN)
         else:
-            made = tools.protocol(bound=Binding("ana")).streamable_http_app(
+            made = tools.sdk_server(binding=Binding("ana")).streamable_http_app(
                 streamable_http_path=PATH, stateless_http=True, json_response=True
             )
             app = guarded(made, port, TOKEN)

@@ -120,8 +120,8 @@ class ChatApp:
             of_what = "a day" if most else "a message"
             raise ConfigError(
                 f"the price of {model.label} is unknown, "
-                f"so {format_cost(limited)} {of_what} cannot be kept",
-                hint="Use a model with a known price, or drop the limit of money.",
+                f"so a limit of {format_cost(limited)} {of_what} cannot be enforced",
+                hint="Use a model with a known price, or remove the limit.",
             )
 
     def _prepare(self) -> None:
@@ -149,7 +149,7 @@ def load_app(name: str, database: str = "", provider: str = "") -> ChatApp:
     """
     module, _, attribute = name.partition(":")
     if not all(part.isidentifier() for part in module.split(".")):
-        raise ConfigError(f"{name!r} is no name of a chat", hint="Write it as module:name.")
+        raise ConfigError(f"{name!r} is not the name of a chat", hint="Write MODULE:NAME.")
     if (place := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, place)
     found = getattr(_import_module(module), attribute or "app", None)
@@ -157,8 +157,8 @@ def load_app(name: str, database: str = "", provider: str = "") -> ChatApp:
         found = _make_app(found, name, {"database": database, "provider": provider})
     if not isinstance(found, ChatApp):
         raise ConfigError(
-            f"{name} is no chat",
-            hint="It has to be a ChatApp, or a function of a database's URL that returns one.",
+            f"{name} is not a chat",
+            hint="It must be a ChatApp, or a function that returns one.",
         )
     return found
 
@@ -169,11 +169,11 @@ def _import_module(module: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(f"{error.name}.")):
             raise ConfigError(
-                f"there is no module {module} with a chat in it",
+                f"there is no module {module}",
                 error,
-                hint="Name it as module:name, in the folder of your project.",
+                hint="Write MODULE:NAME, and run it in the folder of your project.",
             ) from error
-        raise ConfigError(f"{module} needs a module that is not there: {error.name}") from error
+        raise ConfigError(f"{module} imports a module that does not exist: {error.name}") from error
     except AgentError:
         raise
     except Exception as error:
@@ -183,13 +183,15 @@ def _import_module(module: str) -> Any:
 def _make_app(make: Any, name: str, given: dict[str, str]) -> Any:
     takes = signature(make).parameters
     if given["database"] and "database" not in takes:
-        raise ConfigError(f"{name} takes no database", hint="Give it a parameter `database`.")
+        raise ConfigError(
+            f"{name} has no parameter `database`", hint="Add one, or leave out the database."
+        )
     try:
         return make(**{key: value for key, value in given.items() if value and key in takes})
     except AgentError:
         raise
     except Exception as error:
-        raise ConfigError(f"{name} could not be made: {_describe_error(error)}", error) from error
+        raise ConfigError(f"{name} failed: {_describe_error(error)}", error) from error
 
 
 def _describe_error(error: Exception) -> str:

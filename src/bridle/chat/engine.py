@@ -174,7 +174,7 @@ def choose_provider(
             return choice.provider()
     if profile.responder is None:
         raise ConfigError(
-            f"no model was found for {profile.name}, and it has no responder of its own",
+            f"no model was found for {profile.name}, and it has no offline responder",
             hint="Set an API key, name a model, or give the profile a responder.",
         )
     return profile.responder()

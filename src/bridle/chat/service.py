@@ -147,7 +147,7 @@ class ChatService:
             long = lack == "missing_message_long"
             raise MessageRefused(_too_long(self.limits.message) if long else _NOTHING)
         if len(asked.key) > 255 or not asked.key.isprintable():
-            raise MessageRefused("The Idempotency-Key has to be at most 255 plain characters.")
+            raise MessageRefused("The Idempotency-Key must be at most 255 printable characters.")
         mine = self._whose[asked.user_id]
         if len(self._tasks) >= self.limits.accepted or mine >= user_share(self.limits.accepted):
             raise QueueFull(

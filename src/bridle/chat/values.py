@@ -46,15 +46,15 @@ def check_session_factory(factory: object) -> None:
     """Raise `ConfigError` unless it is a function that returns a session."""
     if not callable(factory):
         raise ConfigError(
-            f"session_factory has to be a function that returns a Session, not {factory!r:.80}",
-            hint="Hand in the function itself, such as get_session, without calling it.",
+            f"session_factory must be a function that returns a Session, not {factory!r:.80}",
+            hint="Pass the function itself, such as get_session, without calling it.",
         )
     made = inspect.unwrap(factory)
     kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     if any(is_one(made) for is_one in kinds):
         raise ConfigError(
             f"session_factory {made.__name__!r} yields or awaits: it does not return a Session",
-            hint="Hand in a plain function, such as: lambda: Session(engine)",
+            hint="Pass a plain function, such as: lambda: Session(engine)",
         )
 
 

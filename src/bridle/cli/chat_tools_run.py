@@ -42,7 +42,7 @@ def serve_tools(flags: dict[str, Any]) -> int:
 async def _serve(flags: dict[str, Any]) -> int:
     signer, binding = _identity(flags)
     tools, close = await asyncio.to_thread(_open_tools, flags)
-    server = tools.protocol(seal=None if binding else signer, bound=binding)
+    server = tools.sdk_server(signer=None if binding else signer, binding=binding)
     if flags["port"] is None:
         work = _over_pipes(server)
     else:

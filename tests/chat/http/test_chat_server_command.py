@@ -107,7 +107,7 @@ REFUSED = {
     "both": (("--jwks", "a", "--secret-file", "secret"), "cannot be combined"),
     "limit": (("--app", "a:b", "--messages-a-minute", "5"), "The app sets its own limits"),
     "no module": (("--app", "nowhere:app"), "there is no module nowhere"),
-    "no chat": (("--app", "json:dumps_"), "is no chat"),
+    "no chat": (("--app", "json:dumps_"), "is not a chat"),
     "no database": (("--model", "offline", "--database", "nonsense://x"), "SQLite or PostgreSQL"),
 }
 

@@ -149,7 +149,7 @@ def test_T3_a_tool_that_asks_for_a_user_is_not_accepted():
     def peek(call: Call, user_id: str) -> None:
         """Peek."""
 
-    with pytest.raises(ConfigError, match="no model may say"):
+    with pytest.raises(ConfigError, match="no model may name"):
         box.tool(peek)
     assert len(box) == 0
 

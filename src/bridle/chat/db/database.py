@@ -26,7 +26,7 @@ from bridle.chat.errors import TROUBLE, Unavailable
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _DEADLOCK = "40P01"  # as PostgreSQL names it
-_START = "Check that it runs and its address (--database), and start again."
+_START = "Check that it is running and that --database is right, and start again."
 _PAUSES = (0.03, 0.1, 0.3)  # seconds before work is done anew that the database gave up
 
 

@@ -36,10 +36,10 @@ def parse_url(url: str) -> URL:
     if kind in ("postgresql", "postgres"):
         return found.set(drivername="postgresql+psycopg")
     if kind != "sqlite":
-        raise ConfigError(f"a chat keeps its data in SQLite or PostgreSQL, not in {kind}")
+        raise ConfigError(f"a chat can use SQLite or PostgreSQL, but not {kind}")
     if not found.database or found.database == ":memory:":
         raise ConfigError(
-            "a chat needs a database that other processes can open", hint="Name a file."
+            "a chat needs a database that other processes can open", hint="Use a file."
         )
     return found
 

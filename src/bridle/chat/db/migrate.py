@@ -52,7 +52,9 @@ def check(engine: Engine) -> None:
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSIONS})
         if context.get_current_revision() != _scripts().get_current_head():
-            raise ConfigError("the chat's tables are not up to date", hint="Migrate them first.")
+            raise ConfigError(
+                "the chat's tables are not up to date", hint="Run: bridle chat-server migrate"
+            )
         if connection.dialect.name == "postgresql":
             open_ones = unguarded_tables(connection, sorted(_OURS))
             if open_ones:

@@ -87,9 +87,9 @@ class OwnedSession(Session):
     def own(self, user_id: str) -> "OwnedSession":
         """Set the owner of this session. It cannot be changed afterwards."""
         if not user_id or len(user_id) > LONGEST_USER or not _is_storable(user_id):
-            raise ForeignRow("a session of the database has to belong to a user")
+            raise ForeignRow("a database session must belong to a user")
         if self.owner not in (None, user_id):
-            raise ForeignRow("a session of the database belongs to one user for its whole life")
+            raise ForeignRow("the owner of a database session cannot be changed")
         self.owner = user_id
         if self.in_transaction():
             _set_database_user(self)
@@ -97,12 +97,12 @@ class OwnedSession(Session):
 
     def bulk_save_objects(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse: bulk methods bypass the check of the rows' owner."""
-        raise ForeignRow("rows are added one by one, so that each one's owner can be checked")
+        raise ForeignRow("add rows one by one, so that the owner of each can be checked")
 
     def connection(self, bind_arguments: Any = None, execution_options: Any = None) -> Connection:
         """Begin a transaction with options. Refuse a connection for other SQL."""
         if not execution_options:
-            raise ForeignRow("only queries over mapped classes can be scoped to a user")
+            raise ForeignRow("only queries over mapped classes can be restricted to a user")
         return super().connection(bind_arguments, execution_options)
 
     def bare(self) -> Connection:
@@ -215,7 +215,7 @@ def _restrict_query(state: ORMExecuteState) -> None:
     known = state.is_orm_statement and not state.is_insert and not many
     asked = _queried_tables(state.statement) if known else None
     if asked is None:
-        raise ForeignRow("only queries over mapped classes can be scoped to a user")
+        raise ForeignRow("only queries over mapped classes can be restricted to a user")
     assert isinstance(state.session, OwnedSession)
     more = state.statement._with_options
     state.statement = state.statement.options(*state.session.scope(None if more else asked))
@@ -227,10 +227,10 @@ def _check_attached(session: OwnedSession, instance: object) -> None:
     if not isinstance(instance, OwnedRow):
         return
     if session.owner is None:
-        raise ForeignRow("a session of nobody writes no rows")
+        raise ForeignRow("a session without an owner cannot write rows")
     whose = inspect(instance).dict.get("user_id")
     if whose not in (None, session.owner):
-        raise ForeignRow("this row belongs to somebody else")
+        raise ForeignRow("this row belongs to another user")
 
 
 @event.listens_for(OwnedSession, "before_flush")
@@ -243,7 +243,7 @@ def _check_flushed(session: OwnedSession, context: UOWTransaction, instances: An
             row.user_id = session.owner or ""
         before = known.attrs.user_id.history.deleted
         if row.user_id != session.owner or any(owner != session.owner for owner in before):
-            raise ForeignRow("this row belongs to somebody else")
+            raise ForeignRow("this row belongs to another user")
 
 
 _OWNER = "whose"
@@ -259,7 +259,7 @@ class Statement:
     def execute(self, session: OwnedSession, values: Mapping[str, Any]) -> CursorResult[Any]:
         """Execute it in the session's transaction, for the session's owner."""
         if session.owner is None:
-            raise ForeignRow("a session of nobody sees and writes no rows")
+            raise ForeignRow("a session without an owner cannot read or write rows")
         bound = {**values, self._owner: session.owner}
         return session.bare().execute(self._statement, bound)
 
@@ -272,7 +272,7 @@ def owned_select(kind: type[OwnedRow], columns: tuple[Any, ...], *where: Any) ->
 def prepare_select(query: Select[Any]) -> Statement:
     """Prepare a query of `owned_select`. Raise `ForeignRow` if it does not name the owner."""
     if _OWNER not in query.compile().params:
-        raise ForeignRow("a fixed query has to say whose rows it is about")
+        raise ForeignRow("a prepared query must name the owner of the rows")
     return Statement(query, _OWNER)
 
 

@@ -121,7 +121,7 @@ def _check_weekday(day: date, name: str | None) -> date:
     if name and weekday(name) != day.weekday():
         known = WEEKDAYS[weekday(name)].title()
         raise UnclearDate(
-            f"{day.isoformat()} is a {day:%A}, not a {known}.", hint="Say one or the other."
+            f"{day.isoformat()} is a {day:%A}, not a {known}.", hint="Say only one of them."
         )
     return day
 
@@ -425,14 +425,14 @@ class When:
 def parse_date(text: str, now: datetime) -> When:
     """Parse a date that was written at `now`. Raise `UnclearDate`."""
     if now.tzinfo is None:
-        raise ValueError("dates are understood in a zone")
+        raise ValueError("`now` needs a time zone")
     words = _normalize(text)
     if not words:
         raise UnclearDate("No date was given.")
     try:
         return _parse(words, now, text)
     except (OverflowError, OSError) as error:  # beyond year 9999
-        raise UnclearDate("That date is further away than any calendar goes.") from error
+        raise UnclearDate("That date is too far away.") from error
 
 
 def move_date(due: str, count: int, unit: str) -> str:
@@ -446,7 +446,7 @@ def move_date(due: str, count: int, unit: str) -> str:
             return (moment.astimezone(UTC) + timedelta(seconds=seconds)).isoformat()
         day = shift_day(moment.date(), count, unit)
     except (OverflowError, ValueError) as error:
-        raise UnclearDate("That date is further away than any calendar goes.") from error
+        raise UnclearDate("That date is too far away.") from error
     return f"{day} {moment:%H:%M}" if has_time else f"{day}"
 
 

@@ -57,7 +57,7 @@ def parse_tags(tags: list[str]) -> list[str]:
     found = [" ".join(clean_text(tag).split()).lstrip("#").strip().casefold() for tag in tags]
     kept = list(dict.fromkeys(tag for tag in found if tag))
     if len(kept) > TAGS:
-        raise ToolFailed("invalid_input", f"A task has at most {TAGS} tags.", field="tags")
+        raise ToolFailed("invalid_input", f"A task can have at most {TAGS} tags.", field="tags")
     return [_check_length(tag, TAG, "tags") for tag in kept]
 
 
@@ -65,7 +65,7 @@ def parse_priority(text: str) -> str:
     """Return one of the three priorities. Raise `ToolFailed`."""
     found = _SYNONYMS.get(" ".join(text.casefold().split()).removesuffix(" priority"))
     if found is None:
-        said = f"'{one_line(text, 40)}' is no priority: it is Low, Medium or High."
+        said = f"'{one_line(text, 40)}' is not a priority. Use Low, Medium or High."
         raise ToolFailed("invalid_priority", said, field="priority")
     return found
 

@@ -91,7 +91,7 @@ def is_turn_done(session: OwnedSession, turn_id: str) -> bool:
 
 Factory = Callable[[], Session]
 _LARGEST = 1 << 18  # characters of a call's arguments
-_NOT_YOURS = "Whose data it is, no request can say."
+_NOT_YOURS = "A request cannot choose the user."
 
 
 class ApplyOnce:
@@ -230,7 +230,9 @@ def _to_json_value(data: Any) -> Any:
 def _replay(known: RecordedOperation, tool: Tool, digest: str) -> dict[str, Any]:
     if (known.tool, known.arguments) != (tool.info.name, digest):
         _log.warning("an operation of %s came again as another call", tool.info.name)
-        return failure("invalid_input", "That was asked already, in another way.")
+        return failure(
+            "invalid_input", "This operation was requested before, with other arguments."
+        )
     return dict(known.result)
 
 

@@ -24,7 +24,7 @@ _LONGEST = 200  # characters of a user, a conversation, an operation
 class BindingRefused(AgentError):
     """A tool call whose binding is unsigned, forged, too old, or was used before."""
 
-    hint = "Only the chat server calls these tools; both sides need the same secret."
+    hint = "Only the chat server can call these tools; both sides need the same secret."
 
     def __init__(self, message: str, cause: BaseException | None = None) -> None:
         super().__init__("invalid", message, cause)
@@ -46,7 +46,7 @@ class Binding:
 
     def __post_init__(self) -> None:
         if not self.user_id:
-            raise BindingRefused("a tool call is bound to nobody")
+            raise BindingRefused("a tool call is not bound to a user")
         for name in ("user_id", "conversation_id", "operation", "timezone", "language"):
             value = getattr(self, name)
             if not isinstance(value, str) or len(value) > _LONGEST or "\0" in value:
@@ -130,7 +130,7 @@ class Signer:
         if not isinstance(said, str) or not said.isascii():
             raise BindingRefused("the binding of the call is not signed")
         if not hmac.compare_digest(said, self._mark(rest, tool, arguments)):
-            raise BindingRefused("the signature of the call's binding is not right")
+            raise BindingRefused("the signature of the call's binding is wrong")
         self._fresh(rest, (at or datetime.now(UTC)).timestamp())
         return binding
 
@@ -141,7 +141,7 @@ class Signer:
         if abs(now - issued / 1000) > self._window:
             raise BindingRefused("the binding of the call is too old, or the clocks differ")
         if nonce in self._seen:
-            raise BindingRefused("the binding of the call was used already")
+            raise BindingRefused("the binding of the call was used before")
         self._seen[nonce] = now
         while self._seen and next(iter(self._seen.values())) < now - 2 * self._window:
             del self._seen[next(iter(self._seen))]

@@ -1,6 +1,6 @@
 """A toolbox as an MCP server: in this process for the runner, or for others over a transport.
 
-In this process it is the official SDK's server and client, connected once. `protocol` returns the
+In this process it is the official SDK's server and client, connected once. `sdk_server` returns the
 SDK's server for a transport; there each call must be signed, or all calls run for one user.
 """
 
@@ -84,15 +84,15 @@ class ToolServer:
         if threads is not None:
             await asyncio.to_thread(threads.shutdown)
 
-    def protocol(
-        self, *, seal: Signer | None = None, bound: Binding | None = None
+    def sdk_server(
+        self, *, signer: Signer | None = None, binding: Binding | None = None
     ) -> "Server[Any]":
         """Return the SDK's server for a transport: calls are signed, or all run for one user."""
         from bridle.chat.tools.mcp_wire import admit_signed, admit_user, build_server
 
-        if (seal is None) == (bound is None):
-            raise ValueError("either calls are signed, or they are all one user's")
-        admit = admit_signed(seal) if seal is not None else admit_user(cast("Binding", bound))
+        if (signer is None) == (binding is None):
+            raise ValueError("give either a signer or a binding")
+        admit = admit_signed(signer) if signer is not None else admit_user(cast("Binding", binding))
         return build_server(self.toolbox, self.apply, admit)
 
     async def apply(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:

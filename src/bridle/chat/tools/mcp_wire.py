@@ -68,9 +68,9 @@ def admit_in_process(meta: Mapping[str, Any], tool: str, arguments: dict[str, An
     return parse_binding(meta.get(BINDING_KEY))
 
 
-def admit_signed(seal: Signer) -> Admit:
+def admit_signed(signer: Signer) -> Admit:
     """Require a binding that is signed for exactly this call."""
-    return lambda meta, tool, arguments: seal.check(meta.get(BINDING_KEY), tool, arguments)
+    return lambda meta, tool, arguments: signer.check(meta.get(BINDING_KEY), tool, arguments)
 
 
 def admit_user(binding: Binding) -> Admit:
@@ -78,7 +78,7 @@ def admit_user(binding: Binding) -> Admit:
 
     def admit(meta: Mapping[str, Any], tool: str, arguments: dict[str, Any]) -> Binding:
         if BINDING_KEY in meta:
-            raise BindingRefused("this server is bound to its own user")
+            raise BindingRefused("this server serves a single user, and accepts no bindings")
         return binding
 
     return admit

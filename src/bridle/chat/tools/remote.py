@@ -134,12 +134,12 @@ class RemoteTools:
     ) -> None:
         if isinstance(where, str) and not secret:
             raise ConfigError(
-                "Tools at an address need the secret that signs their calls.",
-                hint=f"Give both sides the same {SECRET_VARIABLE}.",
+                "Tools at an address need a secret to sign calls with.",
+                hint=f"Set the same {SECRET_VARIABLE} on both sides.",
             )
         self._where = where if isinstance(where, str) else tuple(where)
         self._secret = secret or secrets.token_hex(32)
-        self._seal = Signer(self._secret)
+        self._signer = Signer(self._secret)
         self._environ = dict(environ or {})
         self._timeout = timeout
         self._connector = Connector(self._client)
@@ -192,7 +192,7 @@ class RemoteTools:
 
         from bridle.chat.tools.mcp_wire import parse_result
 
-        meta = cast("Any", {BINDING_KEY: self._seal.sign(binding, name, arguments)})
+        meta = cast("Any", {BINDING_KEY: self._signer.sign(binding, name, arguments)})
         client = await self._open_client(connection)
         try:
             calling = client.call_tool(
@@ -245,7 +245,7 @@ class RemoteTools:
         from bridle.chat.tools.mcp_wire import connect_http, connect_program
 
         if isinstance(self._where, str):
-            return connect_http(self._where, self._seal.token)
+            return connect_http(self._where, self._signer.token)
         return connect_program(self._where, {**self._environ, SECRET_VARIABLE: self._secret})
 
 

@@ -131,13 +131,13 @@ class Toolbox:
     def _put(self, function: Function, *, name: str, reads: bool, deletes: bool) -> Function:
         known = name or function.__name__
         if known in self._tools:
-            raise ConfigError(f"There are two tools of the name {known}.")
+            raise ConfigError(f"There are two tools called {known}.")
         signature = _signature(function, known)
         for word in _property_names(signature.parameters):
             if is_owner_word(word):
                 raise ConfigError(
-                    f"The tool {known} takes `{word}`, and whose data it is no model may say.",
-                    hint="Leave it out: `call.session` holds the rows of the right user already.",
+                    f"The tool {known} has a parameter `{word}`, but no model may name a user.",
+                    hint="Remove it: `call.session` only contains the rows of the right user.",
                 )
         whole = _struct_argument(signature)
         schema = _closed_schema(signature.parameters, whole)
@@ -150,11 +150,13 @@ def _signature(function: Callable[..., Any], name: str) -> Signature:
     """Read the function's parameters, without the first one, which is the call."""
     code = getattr(function, "__code__", None)
     if code is None or code.co_argcount + code.co_posonlyargcount < 1:
-        raise ConfigError(f"The tool {name} takes no `call`.", hint="Make it the first parameter.")
+        raise ConfigError(
+            f"The tool {name} has no parameter for the call.", hint="Make it the first parameter."
+        )
     if code.co_flags & 0x80:  # a coroutine function
         raise ConfigError(
-            f"The tool {name} is async, and tools run in a worker thread.",
-            hint="Write `def`; the session that it is handed blocks.",
+            f"The tool {name} is async, but tools run in a worker thread.",
+            hint="Write `def` instead of `async def`.",
         )
     bound = partial(function, None)
     bound.__doc__ = function.__doc__

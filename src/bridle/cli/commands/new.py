@@ -42,12 +42,12 @@ def chat_app(folder: str, name: str) -> int:
     package = _package(name or place.resolve().name)
     _check(place)
     title = package.replace("_", " ").capitalize()
-    files = _written(
+    files = _write_files(
         place, {"package": package, "project": package.replace("_", "-"), "title": title}
     )
     click.echo(f"Created {len(files)} files in {plain(folder)}:")
-    for one in files:
-        click.echo(f"  {one}")
+    for name in files:
+        click.echo(f"  {name}")
     click.echo("\nTo run it:")
     for line in _next(place, folder, package):
         click.echo(f"  {line}")
@@ -55,7 +55,7 @@ def chat_app(folder: str, name: str) -> int:
 
 
 def _package(name: str) -> str:
-    """The name as Python can import it. Raise `UsageError` where that would go wrong."""
+    """Return the name as a Python package. Raise `UsageError` if it cannot be one."""
     package = name.strip().lower().replace("-", "_").replace(" ", "_")
     advice = "Choose another name with --name, such as --name my_chat."
     if not package.isidentifier() or not package.isascii() or keyword.iskeyword(package):
@@ -70,7 +70,7 @@ def _package(name: str) -> str:
 
 
 def _is_taken(package: str) -> bool:
-    """Is there a module of this name? An empty folder that is called so is none."""
+    """Is there a module of this name? An empty folder of this name does not count."""
     try:
         found = find_spec(package)
     except (ImportError, ValueError):
@@ -80,16 +80,18 @@ def _is_taken(package: str) -> bool:
 
 def _check(place: Path) -> None:
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{place} is a file", hint="Name a folder that is empty or not there yet.")
+        raise UsageError(
+            f"{place} is a file", hint="Name a folder that is empty or does not exist."
+        )
     if place.is_dir() and any(place.iterdir()):
         raise UsageError(
             f"{place} is not empty, and nothing in it is overwritten",
-            hint="Name a folder that is empty or not there yet.",
+            hint="Name a folder that is empty or does not exist.",
         )
 
 
-def _written(place: Path, words: dict[str, str]) -> list[str]:
-    """Write every file; all of them, or none."""
+def _write_files(place: Path, words: dict[str, str]) -> list[str]:
+    """Write all files, or none of them, and return their names."""
     made: list[Path] = []
     try:
         for source in sorted(_TEMPLATES.rglob(f"*{_END}")):
@@ -103,18 +105,18 @@ def _written(place: Path, words: dict[str, str]) -> list[str]:
                 made.append(path)
                 file.write(text)
     except BaseException:
-        for one in reversed(made):
-            one.rmdir() if one.is_dir() else one.unlink(missing_ok=True)
+        for path in reversed(made):
+            path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
         raise
-    return [str(one.relative_to(place)) for one in made if one.is_file()]
+    return [str(path.relative_to(place)) for path in made if path.is_file()]
 
 
 def _folders(folder: Path, made: list[Path]) -> None:
-    """Make it and what is missing above it, and remember what was made."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        one.mkdir()
-        made.append(one)
+    """Create a folder and its missing parents, and add them to `made`."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir()
+        made.append(path)
 
 
 def _next(place: Path, folder: str, package: str) -> list[str]:
