@@ -150,7 +150,9 @@ def test_T4_a_limit_of_money_that_cannot_be_kept_is_refused_at_the_start(databas
     limits = ServiceLimits(dollars_a_day=0.5)
 
     async def told():
-        with pytest.raises(ConfigError, match=r"price of .* is unknown, so a limit of \$0.50 a day"):
+        with pytest.raises(
+            ConfigError, match=r"price of .* is unknown, so a limit of \$0.50 a day"
+        ):
             await ChatApp(database=database, provider=scripted("hi"), service_limits=limits).start()
         async with ChatApp(database=database, provider="responder", service_limits=limits) as app:
             assert (await app.service.reply("ana", "list")).success

@@ -152,7 +152,12 @@ def bare(call: Call, thing) -> None:
 
 @pytest.mark.parametrize(
     ("function", "said"),
-    [(later, "async"), (nothing, "no parameter for the call"), (whose, "owner_id"), (bare, "no annotation")],
+    [
+        (later, "async"),
+        (nothing, "no parameter for the call"),
+        (whose, "owner_id"),
+        (bare, "no annotation"),
+    ],
 )
 def test_a_function_that_cannot_be_a_tool_is_refused_where_it_stands(function, said):
     with pytest.raises(ConfigError, match=said):
