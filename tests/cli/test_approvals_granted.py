@@ -128,7 +128,7 @@ def test_a_rule_is_made_of_an_answer_from_elsewhere(bridle: Program):
     session = parked(bridle, MAKE)
     done = bridle.run("approvals", "answer", session, "yes", "--scope", "rule")
     assert done.returncode == 0, done.stderr
-    assert "there are no earlier calls in this folder" in done.stderr
+    assert "There are no earlier calls in this folder" in done.stderr
     go_on(bridle, session)
     rules = (bridle.home / ".config" / "bridle" / "policy.yaml").read_text()
     assert "- allow: 'shell(touch a.txt)'  # from an answer by" in rules
@@ -136,7 +136,7 @@ def test_a_rule_is_made_of_an_answer_from_elsewhere(bridle: Program):
     (answer,) = data(bridle, session, "approval_answered")
     assert (answer["scope"], answer["rule"]) == ("rule", "allow: shell(touch a.txt)")
     shown = bridle.run("sessions", "show", session).stdout
-    assert "by the rule allow: shell(touch a.txt)" in shown
+    assert "with the rule allow: shell(touch a.txt)" in shown
 
 
 def test_a_scope_that_would_not_count_is_refused(bridle: Program):

@@ -11,15 +11,12 @@ import click
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.options import SESSION
 from bridle.cli.render import write_json_line
-from bridle.cli.signals import run_async
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.cli.transcript import SessionLines, transcript_heading
 from bridle.cli.user_input import user_name
 from bridle.errors import StoreFailed
 from bridle.protocols.codec import to_record
 from bridle.protocols.store import Record
-from bridle.service.log_follower import LogFollower
-from bridle.stores.file_catalog import FileCatalog
 from bridle.stores.inbox_files import read_messages
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import SessionFolder
@@ -54,6 +51,8 @@ def command(session_id: str, as_json: bool, thinking: bool, follow: bool) -> Non
         last = record.seq
         _print(transcript.lines(record))
     if follow:
+        from bridle.cli.signals import run_async  # asyncio, which takes longer than most logs
+
         run_async(_follow(folder, session.id, last, transcript))
     _print(transcript.totals(describe_owner(log)))
     _print(_inbox_lines(log.parent, paint, width))
@@ -79,6 +78,9 @@ def _print(lines: Iterator[str]) -> None:
 async def _follow(
     folder: SessionFolder, session_id: str, after: int, transcript: SessionLines
 ) -> int:
+    from bridle.service.log_follower import LogFollower
+    from bridle.stores.file_catalog import FileCatalog
+
     follower = await LogFollower.open(FileCatalog(folder.folder), session_id, after)
     with closing(follower):
         while True:
