@@ -159,12 +159,12 @@ def compared(
 def main() -> None:
     """Everything, and one line of JSON."""
     folder, workers, users, seconds, rounds = Path(sys.argv[1]), *map(int, sys.argv[2:6])
-    from bridle.server.chat.jwt import Secret
+    from bridle.server.chat.jwt import SharedSecret
 
     secret = folder / "secret"
     secret.touch(0o600)
     secret.write_text(os.urandom(32).hex())
-    mint = Secret(secret.read_text()).mint
+    mint = SharedSecret(secret.read_text()).mint
     with postgres() as url:
         admin(url, "CREATE DATABASE ours")
         talked, script = asyncio.run(begun(url % "ours", users))

@@ -24,11 +24,11 @@ from bridle.messages import Text
 from bridle.protocols.provider import Request
 from bridle.providers.scripted import Scripted, play, to_reply
 from bridle.server.app import Application
-from bridle.server.auth import Names
-from bridle.server.context import Room
-from bridle.server.http import Serving, bound
-from bridle.server.login import Door
-from bridle.server.metrics import resident
+from bridle.server.auth import AllowedHosts
+from bridle.server.context import ServerContext
+from bridle.server.http import ServerLifecycle, bind
+from bridle.server.login import Authenticator
+from bridle.server.metrics import resident_bytes
 from bridle.server.middleware import Limits
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
@@ -56,7 +56,7 @@ class Endless(Scripted):
                 yield event
 
 
-def room_of(state: Path, workspace: Path) -> Room:
+def room_of(state: Path, workspace: Path) -> ServerContext:
     """All that a server works with."""
     state.mkdir(parents=True, exist_ok=True)
 
@@ -66,15 +66,17 @@ def room_of(state: Path, workspace: Path) -> Room:
         return Engine(EngineConfig(Endless(), {}, store, place, on_ask="wait", face="server"))
 
     sessions = LocalService(state, EnginePool(opening), (str(workspace),), idle=600.0)
-    door = Door(Tokens(state / "server"))
+    door = Authenticator(Tokens(state / "server"))
     limits = Limits(rate=0, sessions=4_000)
-    return Room(sessions, Streams(sessions, most=limits.streams, each=limits.streams), door, limits)
+    return ServerContext(
+        sessions, Streams(sessions, most=limits.streams, each=limits.streams), door, limits
+    )
 
 
 class Driver:
     """Sessions that say something, each at its own times."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ServerContext) -> None:
         self._room = room
 
     async def emit(self, sessions: list[str], per_s: float, seconds: float) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def used() -> dict[str, float]:
     spent = resource.getrusage(resource.RUSAGE_SELF)
     top = spent.ru_maxrss / 1024
     cpu = spent.ru_utime + spent.ru_stime
-    return {"cpu": cpu, "rss_mb": resident() / (1 << 20), "top_mb": top}
+    return {"cpu": cpu, "rss_mb": resident_bytes() / (1 << 20), "top_mb": top}
 
 
 async def lines() -> asyncio.StreamReader:
@@ -118,9 +120,9 @@ async def main() -> None:
     """Serve, and do what is asked for."""
     state, workspace = Path(sys.argv[1]), Path(sys.argv[2])
     room = room_of(state, workspace)
-    listening = bound("127.0.0.1", 0)
+    listening = bind("127.0.0.1", 0)
     port = listening.getsockname()[1]
-    serving = Serving(Application(room, Names(port, "127.0.0.1", ())), listening)
+    serving = ServerLifecycle(Application(room, AllowedHosts(port, "127.0.0.1", ())), listening)
     await serving.start()
     driver, reader = Driver(room), await lines()
     said: dict[str, Any] = {"port": port, "token": room.door.tokens.own}

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from bridle.server.http import Host, bound
+from bridle.server.http import HttpServer, bind
 
 
 def handler_of(path: str) -> Any:
@@ -35,8 +35,8 @@ def handler_of(path: str) -> Any:
 async def main() -> None:
     """Serve until the input ends."""
     app = Starlette(routes=[Route("/bare", handler_of(sys.argv[1]), methods=["POST"])])
-    listening = bound("127.0.0.1", 0)
-    host = Host(app, listening)
+    listening = bind("127.0.0.1", 0)
+    host = HttpServer(app, listening)
     await host.start()
     sys.stdout.write(json.dumps({"port": listening.getsockname()[1]}) + "\n")
     sys.stdout.flush()

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager, suppress
 
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
-from bridle.server.acp.agent import EditorsAgent
+from bridle.server.acp.agent import EditorAgent
 from bridle.server.acp.host import FACE
-from bridle.server.acp.jsonrpc import Lines
+from bridle.server.acp.jsonrpc import JsonLines
 from bridle.stores.reader import SessionFolder
 
 PATIENCE = 240.0
@@ -150,8 +150,8 @@ async def wired(host):
     transport, _ = await loop.connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(our_in, "rb")
     )
-    pipes = Lines(source, sink)
-    agent = EditorsAgent(pipes, host)
+    pipes = JsonLines(source, sink)
+    agent = EditorAgent(pipes, host)
     wire = Wire(our_out, reader)
     wire.room = pipes._room = Room()
     serving = asyncio.create_task(agent.serve())

@@ -21,10 +21,10 @@ from bridle.events import (
 from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.protocols.session import NO, YES, Answer
 from bridle.protocols.store import Record
-from bridle.server.acp.file_changes import changes
-from bridle.server.acp.permissions import answer_of, options_of, question_of
-from bridle.server.acp.replay import past_of
-from bridle.server.acp.session import command_of, parts_of
+from bridle.server.acp.file_changes import file_changes
+from bridle.server.acp.permissions import parse_answer, permission_options, permission_request
+from bridle.server.acp.replay import read_replay
+from bridle.server.acp.session import parse_blocks, parse_command
 from bridle.server.acp.updates import Calls, Change, fenced
 from bridle.workspace.workspace import Workspace
 
@@ -34,12 +34,12 @@ WRITE = ToolCall("c", "write", {"path": "a", "content": "x"})
 
 def said(asked, option=None):
     outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
-    return answer_of({"outcome": outcome}, asked)
+    return parse_answer({"outcome": outcome}, asked)
 
 
 def test_only_a_clear_yes_that_was_offered_is_one():
     asked = ApprovalAsked(WRITE, "hash", proposal="allow: write(a)")
-    names = [(one.option_id, one.kind, one.name) for one in options_of(asked)]
+    names = [(one.option_id, one.kind, one.name) for one in permission_options(asked)]
     assert names == [
         ("allow_once", "allow_once", "Allow once"),
         ("allow_session", "allow_always", "Allow for this session"),
@@ -47,7 +47,7 @@ def test_only_a_clear_yes_that_was_offered_is_one():
         ("reject_once", "reject_once", "Deny"),
     ]
     build = ApprovalAsked(ToolCall("c", "shell", {"command": "make"}), "hash", covers="builds")
-    assert [one.name for one in options_of(build)] == [
+    assert [one.name for one in permission_options(build)] == [
         "Allow once",
         "Allow for this session: tests and builds in this folder",
         "Deny",
@@ -56,19 +56,19 @@ def test_only_a_clear_yes_that_was_offered_is_one():
     assert said(asked, "allow_session") == Answer(True, "session")
     assert said(asked, "allow_rule") == Answer(True, "rule")
     assert said(asked, "reject_once") == said(asked, "made up") == said(asked) == NO
-    assert answer_of({"outcome": 3}, asked) == answer_of(None, asked) == NO
+    assert parse_answer({"outcome": 3}, asked) == parse_answer(None, asked) == NO
 
 
 def test_a_yes_that_may_not_last_is_offered_once_and_taken_once():
     asked = ApprovalAsked(WRITE, "hash", proposal="allow: write(a)", once_only=True)
-    assert [one.option_id for one in options_of(asked)] == ["allow_once", "reject_once"]
+    assert [one.option_id for one in permission_options(asked)] == ["allow_once", "reject_once"]
     assert said(asked, "allow_session") == said(asked, "allow_rule") == NO
 
 
 def test_a_question_of_the_models_own_has_its_answers_to_choose_from():
     given = {"question": "Which?", "options": ["left", "right"]}
     asked = ApprovalAsked(ToolCall("c", "ask_user", given), "hash")
-    assert [one.name for one in options_of(asked)] == ["left", "right", "Leave unanswered"]
+    assert [one.name for one in permission_options(asked)] == ["left", "right", "Leave unanswered"]
     assert said(asked, "answer_1") == Answer(True, word="right")
     assert said(asked, "answer_2") == NO
 
@@ -79,7 +79,7 @@ def test_all_of_a_long_command_is_in_the_question_and_so_is_the_reason():
     asked = ApprovalAsked(call, "hash", reason="nobody knows it")
     begun = Calls("/w").start(call, ())
     fields = {name: getattr(begun, name) for name in begun.model_fields_set - {"session_update"}}
-    question = to_wire(question_of(asked, "s", schema.ToolCallUpdate(**fields)))
+    question = to_wire(permission_request(asked, "s", schema.ToolCallUpdate(**fields)))
     texts = [one["content"]["text"] for one in question["toolCall"]["content"]]
     assert texts == [fenced(line), "nobody knows it"]
     assert "x" * 500 + r"\u202e" in texts[0]
@@ -140,7 +140,7 @@ def test_a_change_is_shown_as_whole_files_where_it_fits_and_as_asked_otherwise(
     tmp_path, name, arguments, found
 ):
     (tmp_path / "a").write_text("one\ntwo\n")
-    assert changes(ToolCall("c", name, arguments), Workspace(tmp_path)) == found
+    assert file_changes(ToolCall("c", name, arguments), Workspace(tmp_path)) == found
 
 
 def block(**fields):
@@ -149,23 +149,23 @@ def block(**fields):
 
 
 def test_a_prompt_holds_text_pictures_files_and_mentions():
-    assert parts_of(block(type="text", text="hi"), "/w") == (Text("hi"),)
+    assert parse_blocks(block(type="text", text="hi"), "/w") == (Text("hi"),)
     picture = block(type="image", data="aGk=", mimeType="image/png")
-    assert parts_of(picture, "/w") == (Image("image/png", "aGk="),)
+    assert parse_blocks(picture, "/w") == (Image("image/png", "aGk="),)
     link = block(type="resource_link", uri="file:///w/src/a%20b.py", name="a b.py")
-    assert parts_of(link, "/w") == (Text("src/a b.py"),)
+    assert parse_blocks(link, "/w") == (Text("src/a b.py"),)
     away = block(type="resource_link", uri="https://example.com/x", name="x")
-    assert parts_of(away, "/w") == (Text("[x](https://example.com/x)"),)
+    assert parse_blocks(away, "/w") == (Text("[x](https://example.com/x)"),)
     text = block(type="resource", resource={"uri": "file:///w/a.py", "text": "print()"})
-    assert parts_of(text, "/w") == (Text("\n<file name='a.py'>\nprint()\n</file>\n"),)
+    assert parse_blocks(text, "/w") == (Text("\n<file name='a.py'>\nprint()\n</file>\n"),)
     held = {"uri": "file:///w/a.pdf", "blob": "aGk=", "mimeType": "application/pdf"}
-    assert parts_of(block(type="resource", resource=held), "/w") == (
+    assert parse_blocks(block(type="resource", resource=held), "/w") == (
         File("application/pdf", "aGk=", "a.pdf"),
     )
     with pytest.raises(Exception, match="cannot hold audio"):
-        parts_of(block(type="audio", data="aGk=", mimeType="audio/wav"), "/w")
-    assert command_of((Text("/rename a title "),)) == ("rename", "a title")
-    assert command_of((Text("see /tmp"),)) == command_of(()) == ("", "")
+        parse_blocks(block(type="audio", data="aGk=", mimeType="audio/wav"), "/w")
+    assert parse_command((Text("/rename a title "),)) == ("rename", "a title")
+    assert parse_command((Text("see /tmp"),)) == parse_command(()) == ("", "")
 
 
 def test_what_was_shortened_is_told_whole_and_what_was_taken_back_is_not():
@@ -184,7 +184,7 @@ def test_what_was_shortened_is_told_whole_and_what_was_taken_back_is_not():
         TextDelta("never told: it comes live"),
     ]
     records = [Record(seq, "", event) for seq, event in enumerate(happened, 1)]
-    found = [to_wire(one) for one in past_of(records, 10).updates("/w")]
+    found = [to_wire(one) for one in read_replay(records, 10).updates("/w")]
     kinds = [(one["sessionUpdate"], one.get("content")) for one in found]
 
     def text(words):
@@ -223,10 +223,10 @@ keys = st.sampled_from(["path", "content", "old", "new", "edits", "patch", "comm
 def test_whatever_a_model_asks_for_can_be_shown_and_asked(tmp_path_factory, name, arguments):
     """The schema of the library takes it, and nothing breaks."""
     call = ToolCall("c", name, arguments)
-    found = changes(call, Workspace(tmp_path_factory.getbasetemp()))
+    found = file_changes(call, Workspace(tmp_path_factory.getbasetemp()))
     begun = Calls("/w").start(call, found)
     note = parse_update({"sessionId": "s", "update": to_wire(begun)})
     assert not isinstance(note, TraceEvent)
     asked = ApprovalAsked(call, "hash")
-    question = question_of(asked, "s", Calls("/w").refresh(call, found))
+    question = permission_request(asked, "s", Calls("/w").refresh(call, found))
     assert schema.RequestPermissionRequest.model_validate(to_wire(question)).options

@@ -30,8 +30,8 @@ from bridle.events import (
 from bridle.messages import File, Image, Message, Text, ToolCall, ToolOutput
 from bridle.protocols.session_values import ApprovalAnswer, NewSession
 from bridle.protocols.store import Record
-from bridle.server.agui.events import Told, interrupt, meters
-from bridle.server.agui.run_input import given_of, name_of
+from bridle.server.agui.events import RunEvents, to_interrupt, usage_meters
+from bridle.server.agui.run_input import interrupt_id, parse_run_input
 from bridle.usage import ExecutionMetrics, Usage
 
 
@@ -64,7 +64,7 @@ events = st.one_of(
 
 
 def told(happened, **more):
-    fold = Told("s", **more)
+    fold = RunEvents("s", **more)
     found = []
     for seq, event in enumerate(happened, 1):
         found += fold.events(Record(seq, "", event))
@@ -133,8 +133,8 @@ def test_meters_add_up_and_an_unknown_price_is_unknown():
     found = told([UsageReported(Usage(10, 2), "m", 0.25)], metrics=known)
     (delta,) = [one for one in found if isinstance(one, core.StateDeltaEvent)]
     assert delta.delta[0].value == {"tokens": 22, "context": 10, "cost": 0.75}
-    assert meters(known.plus(Usage(1), None))["cost"] is None
-    fold = Told("s")
+    assert usage_meters(known.plus(Usage(1), None))["cost"] is None
+    fold = RunEvents("s")
     fold.events(Record(1, "", UsageReported(Usage(10, 2, 3, thinking_tokens=1), "m", 0.25)))
     (used,) = fold.usage()
     assert (used.model, used.input_tokens, used.cached_input_tokens) == ("m", 13, 3)
@@ -145,7 +145,9 @@ def test_what_the_protocol_has_no_word_for_comes_as_the_log_has_it():
     (found,) = told([FilesChanged(1, "c", (FileChange("a", "added"),))])
     assert (found.name, list(found.value["files"])) == ("files", [{"path": "a", "how": "added"}])
     call = ToolCall("c", "ask_user", {"question": "Which?"})
-    asked = interrupt(name_of("s", "c", "hash"), ApprovalAsked(call, "hash", expires="2030"))
+    asked = to_interrupt(
+        interrupt_id("s", "c", "hash"), ApprovalAsked(call, "hash", expires="2030")
+    )
     assert (asked.id, asked.message, asked.expires_at) == ("s/c/hash", "Which?", "2030")
     assert asked.response_schema["required"] == ["allowed"]
 
@@ -158,26 +160,26 @@ def body(**more):
 def test_only_the_newest_message_of_the_person_is_a_prompt():
     past = [{"id": "x", "role": "user", "content": "made up"}]
     past += [{"id": "y", "role": "assistant", "content": "of course"}]
-    found = given_of(body(messages=[*past, {"id": "m", "role": "user", "content": "hi"}]))
+    found = parse_run_input(body(messages=[*past, {"id": "m", "role": "user", "content": "hi"}]))
     assert (found.parts, found.message) == ((Text("hi"),), "m")
-    assert given_of(body(messages=past)).parts == ()
+    assert parse_run_input(body(messages=past)).parts == ()
     data = {"type": "data", "value": "aGk=", "mimeType": "image/png"}
     content = [
         {"type": "text", "text": "see"},
         {"type": "image", "source": data},
         {"type": "document", "source": {**data, "mimeType": "application/pdf"}},
     ]
-    found = given_of(body(messages=[{"id": "m", "role": "user", "content": content}]))
+    found = parse_run_input(body(messages=[{"id": "m", "role": "user", "content": content}]))
     assert found.parts == (
         Text("see"),
         Image("image/png", "aGk="),
         File("application/pdf", "aGk="),
     )
     context = [{"description": "place", "value": "Rome"}]
-    assert given_of(body(context=context)).parts[0] == Text(
+    assert parse_run_input(body(context=context)).parts[0] == Text(
         "<context>\nplace: Rome\n</context>\n\n"
     )
-    new = given_of(body(forwardedProps={"bridle": {"mode": "plan"}})).new
+    new = parse_run_input(body(forwardedProps={"bridle": {"mode": "plan"}})).new
     assert new == NewSession(mode="plan")
 
 
@@ -186,12 +188,14 @@ def entry(**more):
 
 
 def test_an_answer_names_what_was_shown_and_only_a_clear_yes_is_one():
-    (said,) = given_of(entry(payload={"allowed": True, "scope": "session", "word": "ok"})).answers
+    (said,) = parse_run_input(
+        entry(payload={"allowed": True, "scope": "session", "word": "ok"})
+    ).answers
     assert (said.session_id, said.call_id) == ("s", "a/b")
     assert said.answer == ApprovalAnswer(True, "hash", "session", "ok")
-    assert given_of(entry(payload=True)).answers[0].answer.allowed is True
-    assert given_of(entry(status="cancelled")).answers[0].answer.allowed is False
-    assert given_of(entry(payload=True)).parts == ()  # answers are no prompt
+    assert parse_run_input(entry(payload=True)).answers[0].answer.allowed is True
+    assert parse_run_input(entry(status="cancelled")).answers[0].answer.allowed is False
+    assert parse_run_input(entry(payload=True)).parts == ()  # answers are no prompt
 
 
 @pytest.mark.parametrize(
@@ -226,5 +230,5 @@ def test_an_answer_names_what_was_shown_and_only_a_clear_yes_is_one():
 )
 def test_what_makes_no_sense_is_refused_in_words(wrong):
     with pytest.raises(SessionError) as refused:
-        given_of(wrong)
+        parse_run_input(wrong)
     assert refused.value.message

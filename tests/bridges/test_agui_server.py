@@ -252,7 +252,7 @@ def test_a_run_that_is_silent_says_that_it_is_still_there(monkeypatch):
             yield b"data: {}\n\n"
 
         found = []
-        async with aclosing(pieces()) as slow, aclosing(agui_run.spoken(slow)) as spoken:
+        async with aclosing(pieces()) as slow, aclosing(agui_run.with_keep_alives(slow)) as spoken:
             async for piece in spoken:
                 found.append(piece)
                 if len(found) == 2:

@@ -143,12 +143,12 @@ class Client:
     """Speaks in one user's name with whichever worker; `heard` sees every byte of an answer."""
 
     def __init__(self, http, workers, user, heard=None):
-        from bridle.server.chat.jwt import Secret
+        from bridle.server.chat.jwt import SharedSecret
 
         self.http, self.user, self._workers = http, user, workers
         self._heard = heard or (lambda data: None)
         self._chance = random.Random(user)
-        self.token = Secret(SECRET).mint(user, 3_600)
+        self.token = SharedSecret(SECRET).mint(user, 3_600)
 
     async def call(self, method, path, body=None, *, headers=None, worker=None):
         """One request: status and JSON (or what there is)."""
@@ -274,19 +274,19 @@ async def serve(order, output):
     """Until SIGTERM."""
     from msgspec.structs import replace
 
-    from bridle.server.auth import Names
-    from bridle.server.chat.app import ChatServer, ChatServing
-    from bridle.server.chat.context import LIMITS, ChatRoom
-    from bridle.server.chat.jwt import Bearing, Secret
-    from bridle.server.http import bound
+    from bridle.server.auth import AllowedHosts
+    from bridle.server.chat.app import ChatLifecycle, ChatServer
+    from bridle.server.chat.context import LIMITS, ChatContext
+    from bridle.server.chat.jwt import JwtVerifier, SharedSecret
+    from bridle.server.http import bind
 
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     app = make_app(order)
-    room = ChatRoom(app, Bearing(Secret(SECRET)), replace(LIMITS, rate=0.0))
-    with bound("127.0.0.1", 0) as listening:
+    room = ChatContext(app, JwtVerifier(SharedSecret(SECRET)), replace(LIMITS, rate=0.0))
+    with bind("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        serving = ChatServing(ChatServer(room, Names(port, "127.0.0.1")), listening)
+        serving = ChatLifecycle(ChatServer(room, AllowedHosts(port, "127.0.0.1")), listening)
         await serving.start()
         if order.get("last"):
             Moments(app.database.engine, order["last"])

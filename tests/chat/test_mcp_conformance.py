@@ -13,7 +13,7 @@ import pytest
 from bridle.chat.db import Database
 from bridle.chat.tasks.tools import MCPToolServer
 from bridle.chat.tools.identity import Binding
-from bridle.server.mcp.http import PATH, Web, bound, guarded
+from bridle.server.mcp.http import PATH, HttpTransport, bind, with_token_check
 
 sys.path.append(str(Path(__file__).parent.parent / "mcp"))
 from conformance_rig import NEXT, STABLE, conform, failures, passed
@@ -48,12 +48,12 @@ def judged(suite, folder, url, *arguments):
         database = Database(url)
         tools = MCPToolServer(database.session_factory)
         server = tools.sdk_server(binding=Binding("ana"))
-        with bound(0) as listening:
+        with bind(0) as listening:
             port = listening.getsockname()[1]
             app = server.streamable_http_app(
                 streamable_http_path=PATH, stateless_http=True, json_response=True
             )
-            web = Web(Lending(guarded(app, port, TOKEN)), listening)
+            web = HttpTransport(Lending(with_token_check(app, port, TOKEN)), listening)
             serves = asyncio.ensure_future(web.serve())
             try:
                 words = ("server", "--url", f"http://127.0.0.1:{port}{PATH}", *arguments)

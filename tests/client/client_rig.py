@@ -6,10 +6,10 @@ from rig_server import LIMITS, opening, write_note
 
 from bridle.client import Client
 from bridle.server.app import Application
-from bridle.server.auth import Names
-from bridle.server.context import Room
-from bridle.server.http import Serving, bound, bound_unix
-from bridle.server.login import Door
+from bridle.server.auth import AllowedHosts
+from bridle.server.context import ServerContext
+from bridle.server.http import ServerLifecycle, bind, bind_unix
+from bridle.server.login import Authenticator
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.service.engine_pool import EnginePool
@@ -27,7 +27,7 @@ class Place:
         self.workspace = tmp_path / "workspace"
         for one in (self.folder, self.workspace):
             one.mkdir()
-        self.door = Door(Tokens(tmp_path / "server"))
+        self.door = Authenticator(Tokens(tmp_path / "server"))
         self.token = self.door.tokens.own
         self.replies = list(replies)
         self.socket = tmp_path / "s" if unix else None
@@ -47,10 +47,10 @@ class Place:
         tools = (write_note, *tools)
         engines = EnginePool(opening(self.replies, *tools, folder=self.folder, face="server"))
         sessions = LocalService(self.folder, engines, (str(self.workspace),))
-        room = Room(sessions, Streams(sessions), self.door, LIMITS)
-        listening = bound_unix(self.socket) if self.socket else bound("127.0.0.1", self.port)
-        names = Names(None) if self.socket else Names(self.port, "127.0.0.1")
-        serving = Serving(Application(room, names), listening)
+        room = ServerContext(sessions, Streams(sessions), self.door, LIMITS)
+        listening = bind_unix(self.socket) if self.socket else bind("127.0.0.1", self.port)
+        names = AllowedHosts(None) if self.socket else AllowedHosts(self.port, "127.0.0.1")
+        serving = ServerLifecycle(Application(room, names), listening)
         await serving.start()
         try:
             yield room

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from bridle.engine.budget import Limits
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
-from bridle.server.mcp.server import serving
-from bridle.server.mcp.session_views import FACE, Views
+from bridle.server.mcp.server import create_server
+from bridle.server.mcp.session_views import FACE, SessionViews
 from bridle.server.mcp.tasks import Tasks
-from bridle.server.mcp.tools import Verbs
+from bridle.server.mcp.tools import TaskTools
 from bridle.stores.inbox_files import Notifier, send
 from bridle.stores.reader import SessionFolder
 
@@ -33,9 +33,9 @@ class Served:
         self.options = options
         self.opened = []
         self.tasks = Tasks(self.engine, widest)
-        self.views = Views(SessionFolder(self.state), self.workspace)
-        self.verbs = Verbs(self.tasks, self.views, self.post)
-        self.server = serving(self.verbs.offers(answers=answers))
+        self.views = SessionViews(SessionFolder(self.state), self.workspace)
+        self.verbs = TaskTools(self.tasks, self.views, self.post)
+        self.server = create_server(self.verbs.offers(answers=answers))
 
     def engine(self, mode, on_ask, caps):
         self.opened.append((mode, on_ask, caps))

@@ -7,7 +7,7 @@ import mcp_types as types
 from msgspec import Struct
 
 from bridle.errors import ToolError
-from bridle.server.mcp.schemas import Offer, Reply
+from bridle.server.mcp.schemas import Reply, ToolOffer
 
 PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGA"
@@ -96,7 +96,9 @@ CALLS = {
 
 def fixtures():
     """All of them, as offers."""
-    found = [Offer(name, f"For the suite: {name}.", Nothing, call) for name, call in CALLS.items()]
+    found = [
+        ToolOffer(name, f"For the suite: {name}.", Nothing, call) for name, call in CALLS.items()
+    ]
     for name, schema in (("json_schema_2020_12_tool", SCHEMA), ("test_header", MIRRORED)):
-        found.append(Offer(name, f"For the suite: {name}.", dict, says("seen"), schema=schema))
+        found.append(ToolOffer(name, f"For the suite: {name}.", dict, says("seen"), schema=schema))
     return tuple(found)

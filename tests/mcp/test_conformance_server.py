@@ -7,8 +7,8 @@ from conformance_rig import NEXT, STABLE, conform, every_group, expected, failur
 from serve_rig import Served
 from suite_fixtures import fixtures
 
-from bridle.server.mcp.http import PATH, Web, application, bound
-from bridle.server.mcp.server import serving
+from bridle.server.mcp.http import PATH, HttpTransport, application, bind
+from bridle.server.mcp.server import create_server
 
 TOKEN = "a-token-that-only-this-test-knows"
 LIFECYCLE = {"server-initialize", "ping", "tools-list", "dns-rebinding-protection"}
@@ -41,10 +41,10 @@ def judged(suite, folder: Path, *arguments):
     """What the suite finds of our server, which offers its tools beside our own."""
 
     async def work():
-        server = serving([*Served(folder, "hello").verbs.offers(), *fixtures()])
-        with bound(0) as listening:
+        server = create_server([*Served(folder, "hello").verbs.offers(), *fixtures()])
+        with bind(0) as listening:
             port = listening.getsockname()[1]
-            web = Web(Lending(application(server, port, TOKEN)), listening)
+            web = HttpTransport(Lending(application(server, port, TOKEN)), listening)
             serves = asyncio.ensure_future(web.serve())
             url = f"http://127.0.0.1:{port}{PATH}"
             try:

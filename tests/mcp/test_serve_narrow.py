@@ -8,7 +8,7 @@ from serve_rig import WRITE, Served, words
 
 from bridle.events import ApprovalAnswered, ModeChanged, SessionStarted, TurnEnded
 from bridle.runtime import build_engine
-from bridle.server.mcp.tasks import narrower
+from bridle.server.mcp.tasks import narrower_mode
 from rig import run
 
 PLAN = {"calls": [{"name": "exit_plan_mode", "arguments": {"plan": "do it"}}]}
@@ -65,7 +65,7 @@ def test_a_task_has_the_mode_ask_unless_less_is_offered_or_more_is_wanted(tmp_pa
         tell(served, ("run_task", {"prompt": "x"} | ({"mode": wanted} if wanted else {})))
         modes += [mode for mode, _, _ in served.opened]
     assert modes == ["ask", "edits", "ask", "plan"]
-    assert narrower("plan", "auto") == narrower("auto", "plan") == "plan"
+    assert narrower_mode("plan", "auto") == narrower_mode("auto", "plan") == "plan"
 
 
 def test_a_session_that_was_wider_is_narrowed_when_it_is_continued(tmp_path):

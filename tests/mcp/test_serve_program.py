@@ -260,13 +260,13 @@ def test_limits_are_narrowed_and_never_widened(bridle, monkeypatch):
     """Also beyond the engine's own, where a person has set none."""
     from bridle.cli.mcp_server_run import narrowed_setup
     from bridle.cli.setup import Setup, to_limits
-    from bridle.server.mcp.tasks import Caps
+    from bridle.server.mcp.tasks import TaskLimits
 
     monkeypatch.setenv("BRIDLE_STATE", str(bridle.state))
     setup = Setup({"workspace": str(bridle.workspace), "max_cost": 2.0, "max_seconds": 60.0})
 
     def limits(*caps):
-        found = to_limits(narrowed_setup(setup, "plan", Caps(*caps)).settings)
+        found = to_limits(narrowed_setup(setup, "plan", TaskLimits(*caps)).settings)
         return found.max_steps, found.max_seconds, found.max_turn_tokens, found.max_cost
 
     assert limits(10_000, 600.0, 5_000, 9.0) == (200, 60.0, 5_000, 2.0)
@@ -274,5 +274,5 @@ def test_limits_are_narrowed_and_never_widened(bridle, monkeypatch):
     assert limits() == (200, 60.0, 0, 2.0)
     assert (
         setup.settings.mode == "ask"
-        and narrowed_setup(setup, "plan", Caps()).settings.mode == "plan"
+        and narrowed_setup(setup, "plan", TaskLimits()).settings.mode == "plan"
     )

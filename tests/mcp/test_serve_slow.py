@@ -10,7 +10,7 @@ from serve_rig import Served
 from bridle.chat.db import Database
 from bridle.chat.tasks.tools import MCPToolServer
 from bridle.chat.tools.identity import Binding
-from bridle.server.mcp.http import PATH, Web, application, bound, guarded
+from bridle.server.mcp.http import PATH, HttpTransport, application, bind, with_token_check
 from bridle.server.middleware import Limits
 from rig import run
 
@@ -23,7 +23,7 @@ async def serving(kind, folder, limits=None):
     """A server of that kind on a port of its own."""
     database = Database(str(folder / "chat.db"))
     tools = MCPToolServer(database.session_factory)
-    with bound(0) as listening:
+    with bind(0) as listening:
         port = listening.getsockname()[1]
         if kind == "bridle mcp serve":
             app = application(Served(folder).server, port, TOKEN)
@@ -31,8 +31,8 @@ async def serving(kind, folder, limits=None):
             made = tools.sdk_server(binding=Binding("ana")).streamable_http_app(
                 streamable_http_path=PATH, stateless_http=True, json_response=True
             )
-            app = guarded(made, port, TOKEN)
-        web = Web(app, listening, limits=limits)
+            app = with_token_check(made, port, TOKEN)
+        web = HttpTransport(app, listening, limits=limits)
         serves = asyncio.ensure_future(web.serve())
         try:
             yield port

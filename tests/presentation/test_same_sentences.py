@@ -25,7 +25,7 @@ from bridle.presentation.calls import call_line, call_subject, result_summary
 from bridle.presentation.fold import Fold
 from bridle.presentation.notices import progress_text
 from bridle.protocols.store import Record
-from bridle.server.acp.permissions import options_of
+from bridle.server.acp.permissions import permission_options
 from bridle.tui.house import Asked
 from bridle.tui.model.approval_views import CallView, PlanView
 from node import rig
@@ -235,7 +235,7 @@ def test_every_interface_asks_for_approval_in_the_same_words(name):
     plain = full_text([asked], Paint(False), 200, lambda _: None) + answer_prompt(asked, 200)
     assert f"? {title}" in plain
     assert all(f"[{key}] {label}" in plain for key, label in labels.items() if key != "w")
-    editor = [option.name for option in options_of(asked)]
+    editor = [option.name for option in permission_options(asked)]
     ruled = {"r": f"Always {asked.proposal}"} if "r" in labels else {}
     assert editor == [{**labels, **ruled}[key] for key in "ysrn" if key in labels]
 
@@ -245,5 +245,5 @@ def test_a_plan_is_asked_for_in_the_same_words():
     view = PlanView(Asked(session_id="s", title="", asked=asked), is_here=False)
     labels = {choice.key: choice.label for choice in plan_choices()}
     assert {one.key: one.label for one in view.choices} == labels
-    assert [option.name for option in options_of(asked)] == [labels["y"], labels["n"]]
+    assert [option.name for option in permission_options(asked)] == [labels["y"], labels["n"]]
     assert full_text([asked], Paint(False), 80).startswith(f"? {view.title}\n")

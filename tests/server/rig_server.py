@@ -12,10 +12,10 @@ from bridle.engine.engine_config import EngineConfig
 from bridle.policy import ToolPolicy
 from bridle.providers.scripted import Scripted
 from bridle.server.app import Application
-from bridle.server.auth import Names
-from bridle.server.context import Room
-from bridle.server.http import Serving, bound, bound_unix
-from bridle.server.login import Door
+from bridle.server.auth import AllowedHosts
+from bridle.server.context import ServerContext
+from bridle.server.http import ServerLifecycle, bind, bind_unix
+from bridle.server.login import Authenticator
 from bridle.server.middleware import Limits
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
@@ -155,7 +155,7 @@ def room_of(tmp_path, replies, tools, limits, parts):
     engines = EnginePool(opening(replies, *tools, folder=folder, face="server", **parts))
     sessions = LocalService(folder, engines, (str(workspace),), choices=offer)
     streams = Streams(sessions, most=limits.streams)
-    return Room(sessions, streams, Door(Tokens(tmp_path / "server")), limits)
+    return ServerContext(sessions, streams, Authenticator(Tokens(tmp_path / "server")), limits)
 
 
 @asynccontextmanager
@@ -177,10 +177,10 @@ async def server(
     `guarded` is as if other machines could reach it.
     """
     room = room_of(tmp_path, replies, tools, limits, parts)
-    listening = bound_unix(unix) if unix else bound("127.0.0.1", 0)
+    listening = bind_unix(unix) if unix else bind("127.0.0.1", 0)
     port = None if unix else listening.getsockname()[1]
-    app = Application(room, Names(port, "127.0.0.1", allowed), more=more)
-    serving = Serving(around(app) if around else app, listening, is_guarded=guarded)
+    app = Application(room, AllowedHosts(port, "127.0.0.1", allowed), more=more)
+    serving = ServerLifecycle(around(app) if around else app, listening, is_guarded=guarded)
     await serving.start()
     try:
         connector = aiohttp.UnixConnector(str(unix)) if unix else aiohttp.TCPConnector(limit=0)

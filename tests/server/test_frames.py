@@ -30,7 +30,7 @@ from bridle.events import (
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.protocols.codec import encode_data, encode_line
 from bridle.protocols.store import Record
-from bridle.server.sse import named, position, to_frame, told
+from bridle.server.sse import event_bytes, line_frame, position_bytes, to_frame
 from bridle.service.records import record_line
 from bridle.usage import Usage
 
@@ -82,12 +82,12 @@ def test_an_id_is_given_only_to_what_would_survive():
 
 
 def test_a_position_dispatches_nothing():
-    assert position(12) == b"id: 12\n\n"
+    assert position_bytes(12) == b"id: 12\n\n"
 
 
 def test_what_is_no_record_may_carry_a_position():
-    assert told("resync", {"after": 3}, 2) == b'id: 2\nevent: resync\ndata: {"after":3}\n\n'
-    assert told("stopping", {}) == b"event: stopping\ndata: {}\n\n"
+    assert event_bytes("resync", {"after": 3}, 2) == b'id: 2\nevent: resync\ndata: {"after":3}\n\n'
+    assert event_bytes("stopping", {}) == b"event: stopping\ndata: {}\n\n"
 
 
 def parsed(frame):
@@ -120,7 +120,7 @@ SPACE = st.text(" \t\r\n", max_size=5)
 def test_a_line_of_another_hand_with_breaks_between_its_values_is_still_one_frame(text, one, two):
     words = msgspec.json.encode(text).decode()
     body = f'{{"seq":{one}3,{two}"data":{{"type":{one}"note","text":{words}}}{two}}}'
-    frame = named(body.encode())
+    frame = line_frame(body.encode())
     fields = parsed(frame.encoded(0))
     assert [field for field, _ in fields] == ["event", "data"]
     assert json.loads(fields[1][1]) == {"seq": 3, "data": {"type": "note", "text": text}}

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rig_raw import head, said
 from rig_server import LIMITS, server
 
-from bridle.server.auth import Names
+from bridle.server.auth import AllowedHosts
 from bridle.server.page_files import Page
 from rig import run
 
@@ -224,7 +224,7 @@ def test_another_name_is_answered_to_where_it_was_allowed(tmp_path):
 
 
 def test_names_are_compared_whole():
-    names = Names(8000, "192.168.1.5", ())
+    names = AllowedHosts(8000, "192.168.1.5", ())
     hosts = {
         b"127.0.0.1:8000": True,
         b"192.168.1.5:8000": True,
@@ -239,9 +239,9 @@ def test_names_are_compared_whole():
     }
     assert {host: names.host([(b"host", host)]) for host in hosts} == hosts
     assert not names.host([]) and not names.host([(b"host", b"127.0.0.1:8000")] * 2)
-    assert Names(80).host([(b"host", b"localhost")])
-    assert Names(None).host([(b"host", b"localhost")])
-    assert not Names(None).host([(b"host", b"evil.example")])
+    assert AllowedHosts(80).host([(b"host", b"localhost")])
+    assert AllowedHosts(None).host([(b"host", b"localhost")])
+    assert not AllowedHosts(None).host([(b"host", b"evil.example")])
 
 
 def test_the_page_is_found_by_exact_names_and_kept_as_long_as_it_may_be(tmp_path):

@@ -12,7 +12,7 @@ from rig_raw import connected, head
 from rig_server import server, write_note
 
 from bridle.errors import ConfigError
-from bridle.server.http import bound, bound_unix
+from bridle.server.http import bind, bind_unix
 from rig import Thing, call, run
 
 
@@ -113,25 +113,25 @@ def test_a_private_unix_socket_answers_to_localhost_with_the_same_token(tmp_path
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
             with pytest.raises(ConfigError, match="cannot be used") as caught:
-                bound_unix(path)
+                bind_unix(path)
             assert "running there already" in caught.value.hint
             assert (await there.get("/api/me")).body["name"] == "me"
             assert (await there.get("/api/me", token="")).status == 401
             assert (await there.get("/api/me", headers={"Host": "evil.example"})).status == 421
             assert (await there.made()) in str((await there.get("/api/sessions")).body)
-        bound_unix(path).close()  # its server is gone, so the place is free
+        bind_unix(path).close()  # its server is gone, so the place is free
         with pytest.raises(ConfigError, match="cannot be used"):
-            bound_unix(tmp_path / ("x" * 200) / "server.sock")
+            bind_unix(tmp_path / ("x" * 200) / "server.sock")
 
     run(work())
 
 
 def test_a_port_that_is_taken_says_so():
-    with bound("127.0.0.1", 0) as one:
+    with bind("127.0.0.1", 0) as one:
         port = one.getsockname()[1]
         for host, number in (("127.0.0.1", port), ("127.0.0.1", 70_000), ("::1::", 0)):
             with pytest.raises(ConfigError, match=f"port {number} cannot be used") as caught:
-                bound(host, number)
+                bind(host, number)
             assert caught.value.hint
             assert "(" not in caught.value.message  # not the pair that Python names the place by
 

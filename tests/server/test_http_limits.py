@@ -14,8 +14,8 @@ from sessions_rig import HOLDS, Held
 
 from bridle.errors import ConfigError
 from bridle.server import middleware as limiting
-from bridle.server.http import affordable, check_reach
-from bridle.server.middleware import Limits, Meter, too_deep
+from bridle.server.http import check_listen_address, process_limits
+from bridle.server.middleware import Limits, TokenBucket, is_too_deep
 from rig import SOAK, run
 
 CHAT = "/api/sessions/none/chat"
@@ -123,12 +123,12 @@ def test_depth_is_counted_as_json_nests_and_not_inside_of_strings(value):
 
     body = json.dumps(value, ensure_ascii=False).encode()
     for limit in range(8):
-        assert too_deep(body, limit) == (deepest(value) > limit)
+        assert is_too_deep(body, limit) == (deepest(value) > limit)
 
 
 def test_a_string_that_never_ends_is_looked_at_once():
-    assert not too_deep(b'[[[{"' + b'\\"' * 2_000_000, 3 + 1)
-    assert not too_deep(b'["' + b"[" * 100 + b"\\", 1)
+    assert not is_too_deep(b'[[[{"' + b'\\"' * 2_000_000, 3 + 1)
+    assert not is_too_deep(b'["' + b"[" * 100 + b"\\", 1)
 
 
 def test_too_many_requests_in_one_name_are_429_and_another_name_goes_on(tmp_path, monkeypatch):
@@ -169,7 +169,7 @@ def test_what_does_not_fit_or_cannot_be_now_is_said_in_words_of_the_api(tmp_path
 
 def test_a_meter_fills_again_at_its_rate():
     now = [0.0]
-    meter = Meter(2.0, 3, lambda: now[0])
+    meter = TokenBucket(2.0, 3, lambda: now[0])
     assert [meter.wait("a") for _ in range(4)] == [0.0, 0.0, 0.0, 0.5]
     now[0] = 0.5
     assert [meter.wait("a"), meter.wait("a"), meter.wait("b")] == [0.0, 0.5, 0.0]
@@ -297,11 +297,11 @@ def test_a_websocket_is_not_spoken_here(tmp_path):
 
 def test_it_listens_beyond_this_machine_only_with_a_token_that_was_chosen():
     for host in ("127.0.0.1", "::1", "localhost", "127.8.8.8"):
-        check_reach(host, explicit=False)
+        check_listen_address(host, explicit=False)
     for host in ("0.0.0.0", "::", "192.168.1.5", "example.org", ""):
-        check_reach(host, explicit=True)
+        check_listen_address(host, explicit=True)
         with pytest.raises(ConfigError, match="other machines") as caught:
-            check_reach(host, explicit=False)
+            check_listen_address(host, explicit=False)
         assert "--token" in caught.value.hint
 
 
@@ -309,7 +309,7 @@ def test_limits_are_what_the_process_may_have():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1_000), hard))
-        found = affordable(Limits(connections=hard if hard > 0 else 4_000))
+        found = process_limits(Limits(connections=hard if hard > 0 else 4_000))
         allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         assert found.connections <= allowed and found.streams < found.connections
     finally:

@@ -4,7 +4,7 @@ import pytest
 from rig_server import server
 
 from bridle.protocols.session_values import ROLES, Role
-from bridle.server.auth import Caller, may
+from bridle.server.auth import Caller, has_role
 from bridle.server.routing import Routes
 from rig import run
 
@@ -220,7 +220,7 @@ def test_a_role_that_is_too_low_is_403_on_every_route(tmp_path):
             }
             for method, path, ask, needed in walked(there):
                 for role, token in tokens.items():
-                    if needed is None or may(Caller("x", role), needed):
+                    if needed is None or has_role(Caller("x", role), needed):
                         continue
                     answer = await there.call(method, ask, {}, token=token)
                     assert (answer.status, answer.code) == (403, "forbidden_role"), (method, path)

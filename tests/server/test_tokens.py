@@ -6,10 +6,10 @@ import stat
 import pytest
 
 from bridle.errors import ConfigError
-from bridle.server.auth import Caller, may
-from bridle.server.login import CODE_SECONDS, EACH, SIGNED_IN_SECONDS, Door
-from bridle.server.problems import Refused
-from bridle.server.tokens import Tokens, hashed
+from bridle.server.auth import Caller, has_role
+from bridle.server.login import CODE_SECONDS, EACH, SIGNED_IN_SECONDS, Authenticator
+from bridle.server.problems import ProblemError
+from bridle.server.tokens import Tokens, hash_token
 
 
 class Clock:
@@ -51,7 +51,7 @@ def test_named_tokens_are_kept_as_hashes_alone_and_can_be_revoked_by_another_pro
     tokens, other = Tokens(tmp_path), Tokens(tmp_path)
     given = tokens.add("ann", "answer")
     lines = (tmp_path / "tokens.jsonl").read_text().splitlines()
-    kept = {"name": "ann", "role": "answer", "hash": hashed(given)}
+    kept = {"name": "ann", "role": "answer", "hash": hash_token(given)}
     assert [json.loads(line) for line in lines] == [kept]
     assert mode(tmp_path / "tokens.jsonl") == 0o600
     assert other.caller(given) == Caller("ann", "answer")
@@ -78,7 +78,7 @@ def test_a_role_is_one_of_four(tmp_path):
 
 def test_a_token_file_may_be_a_list_of_yaml_and_a_bad_line_refuses_to_start(tmp_path):
     file = tmp_path / "mine"
-    file.write_text(f"# ours\n- {{name: bob, role: watch, hash: '{hashed('b' * 40)}'}}\n\n")
+    file.write_text(f"# ours\n- {{name: bob, role: watch, hash: '{hash_token('b' * 40)}'}}\n\n")
     file.chmod(0o600)
     assert Tokens(tmp_path / "s", named=file).caller("b" * 40) == Caller("bob", "watch")
     for bad in ("{", '{"name": "x", "role": "king", "hash": ""}', "- [", '{"name": "me"}'):
@@ -111,7 +111,7 @@ def test_a_token_that_was_handed_in_is_used_and_not_written_down(tmp_path):
 
 def test_each_role_may_what_those_before_it_may():
     may_do = {
-        role: [may(Caller("x", role), one) for one in ("watch", "answer", "drive", "admin")]
+        role: [has_role(Caller("x", role), one) for one in ("watch", "answer", "drive", "admin")]
         for role in ("watch", "answer", "drive", "admin")
     }
     assert may_do == {
@@ -123,14 +123,14 @@ def test_each_role_may_what_those_before_it_may():
 
 
 def refused(ask, *given):
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ProblemError) as caught:
         ask(*given)
     return caught.value.problem.code
 
 
 def test_a_code_is_good_once_and_not_for_long(tmp_path):
     steady = Clock()
-    door = Door(Tokens(tmp_path), steady=steady)
+    door = Authenticator(Tokens(tmp_path), steady=steady)
     code = door.code()
     assert door.signed_in(*door.sign_in(code)) == Caller("me", "admin")
     assert refused(door.sign_in, code) == "no_token"
@@ -140,7 +140,7 @@ def test_a_code_is_good_once_and_not_for_long(tmp_path):
 
 
 def test_a_code_is_no_token_and_a_token_is_no_code(tmp_path):
-    door = Door(Tokens(tmp_path))
+    door = Authenticator(Tokens(tmp_path))
     code = door.code()
     assert refused(door.sign_in_by_token, code) == "no_token"
     assert refused(door.sign_in, door.tokens.own) == "no_token"
@@ -149,7 +149,7 @@ def test_a_code_is_no_token_and_a_token_is_no_code(tmp_path):
 
 
 def test_a_code_of_somebody_else_is_not_used_where_only_ones_own_will_do(tmp_path):
-    door = Door(Tokens(tmp_path))
+    door = Authenticator(Tokens(tmp_path))
     door.tokens.add("ann", "drive")
     code = door.code("ann")
     assert refused(door.sign_in, code, "me") == "other_name"
@@ -157,7 +157,7 @@ def test_a_code_of_somebody_else_is_not_used_where_only_ones_own_will_do(tmp_pat
 
 
 def test_a_sign_in_needs_both_of_its_halves_and_no_other_ones(tmp_path):
-    door = Door(Tokens(tmp_path))
+    door = Authenticator(Tokens(tmp_path))
     one, two = door.sign_in(door.code()), door.sign_in(door.code())
     for cookie, key in ((one.cookie, ""), ("", one.key), (one.cookie, two.key), one[::-1]):
         assert door.signed_in(cookie, key) is None
@@ -165,35 +165,35 @@ def test_a_sign_in_needs_both_of_its_halves_and_no_other_ones(tmp_path):
 
 def test_a_sign_in_survives_a_restart_as_a_hash_and_ends_with_signing_out_or_its_time(tmp_path):
     clock = Clock()
-    door = Door(Tokens(tmp_path), clock)
+    door = Authenticator(Tokens(tmp_path), clock)
     one, two = door.sign_in(door.code()), door.sign_in(door.code())
     kept = (tmp_path / "sign-ins.json").read_text()
     assert not [half for half in (*one, *two) if half in kept]
     assert mode(tmp_path / "sign-ins.json") == mode(tmp_path / "sign-ins.lock") == 0o600
-    again = Door(Tokens(tmp_path), clock)
+    again = Authenticator(Tokens(tmp_path), clock)
     assert again.signed_in(*one) == Caller("me", "admin")
     again.sign_out(one.cookie)
     assert again.signed_in(*one) is None and again.signed_in(*two) is not None
-    assert Door(Tokens(tmp_path), clock).signed_in(*one) is None
+    assert Authenticator(Tokens(tmp_path), clock).signed_in(*one) is None
     clock.now += SIGNED_IN_SECONDS + 1
     assert again.signed_in(*two) is None
 
 
 def test_two_servers_of_one_folder_do_not_undo_each_others_sign_ins_and_outs(tmp_path):
-    a, b = Door(Tokens(tmp_path)), Door(Tokens(tmp_path))
+    a, b = Authenticator(Tokens(tmp_path)), Authenticator(Tokens(tmp_path))
     mine, theirs = a.sign_in(a.code()), b.sign_in(b.code())
     assert a.signed_in(*theirs) and b.signed_in(*mine)
     a.sign_out(mine.cookie)
     assert b.signed_in(*mine) is None
     more = b.sign_in(b.code())
-    again = Door(Tokens(tmp_path))
+    again = Authenticator(Tokens(tmp_path))
     found = [again.signed_in(*one) is not None for one in (mine, theirs, more)]
     assert found == [False, True, True]
 
 
 def test_a_sign_in_belongs_to_one_token_and_a_name_that_comes_back_does_not_revive_it(tmp_path):
     tokens = Tokens(tmp_path)
-    door = Door(tokens)
+    door = Authenticator(tokens)
     halves, code = door.sign_in_by_token(tokens.add("ann", "drive")), door.code("ann")
     assert door.signed_in(*halves) == Caller("ann", "drive")
     tokens.revoke("ann")
@@ -205,17 +205,17 @@ def test_a_sign_in_belongs_to_one_token_and_a_name_that_comes_back_does_not_revi
 
 def test_another_role_or_another_token_of_the_owner_ends_the_sign_ins_of_before(tmp_path):
     tokens = Tokens(tmp_path)
-    door = Door(tokens)
+    door = Authenticator(tokens)
     ann, me = door.sign_in_by_token(tokens.add("ann", "watch")), door.sign_in(door.code())
     file = tmp_path / "tokens.jsonl"
     file.write_text(file.read_text().replace("watch", "admin"))
     assert door.signed_in(*ann) is None and door.signed_in(*me) is not None
     (tmp_path / "token").unlink()
-    assert Door(Tokens(tmp_path)).signed_in(*me) is None
+    assert Authenticator(Tokens(tmp_path)).signed_in(*me) is None
 
 
 def test_whoever_signs_in_without_end_ends_no_sign_in_but_their_own(tmp_path):
-    door = Door(Tokens(tmp_path))
+    door = Authenticator(Tokens(tmp_path))
     mine, token = door.sign_in(door.code()), door.tokens.add("wat", "watch")
     theirs = [door.sign_in_by_token(token) for _ in range(EACH + 2)]
     assert door.signed_in(*mine) is not None
@@ -224,7 +224,7 @@ def test_whoever_signs_in_without_end_ends_no_sign_in_but_their_own(tmp_path):
 
 def test_whoever_guesses_is_told_to_wait_and_the_right_one_always_passes(tmp_path):
     steady = Clock()
-    door = Door(Tokens(tmp_path), steady=steady)
+    door = Authenticator(Tokens(tmp_path), steady=steady)
     said = [refused(door.sign_in, "guess") for _ in range(22)]
     assert said == ["no_token"] * 20 + ["rate_limited"] * 2
     assert refused(door.sign_in_by_token, "guess") == "rate_limited"
@@ -235,7 +235,7 @@ def test_whoever_guesses_is_told_to_wait_and_the_right_one_always_passes(tmp_pat
 
 def test_a_clock_that_goes_back_locks_nobody_out(tmp_path):
     clock = Clock()
-    door = Door(Tokens(tmp_path), clock)
+    door = Authenticator(Tokens(tmp_path), clock)
     halves, code = door.sign_in(door.code()), door.code()
     assert refused(door.sign_in, "guess") == "no_token"
     clock.now -= 86_400
@@ -248,5 +248,5 @@ def test_sign_ins_that_cannot_be_read_refuse_to_start_with_what_to_do(tmp_path):
     (tmp_path / "sign-ins.json").write_text("{")
     (tmp_path / "sign-ins.json").chmod(0o600)
     with pytest.raises(ConfigError, match="cannot be read") as caught:
-        Door(tokens)
+        Authenticator(tokens)
     assert "Remove it" in caught.value.hint

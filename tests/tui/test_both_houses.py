@@ -32,21 +32,21 @@ async def there(tmp_path, *replies):
     from bridle.cli.server_run import room_of
     from bridle.cli.server_setup import allowed_choices
     from bridle.server.app import Application
-    from bridle.server.auth import Names
-    from bridle.server.http import Serving, bound
-    from bridle.server.login import Door
+    from bridle.server.auth import AllowedHosts
+    from bridle.server.http import ServerLifecycle, bind
+    from bridle.server.login import Authenticator
     from bridle.server.middleware import Limits
     from bridle.server.tokens import Tokens
 
     folder = workspace_in(tmp_path)
     flags = {"workspaces": (str(folder),), "model": script(tmp_path, *replies)}
     setup = Setup({**flags, "workspace": str(folder)})
-    door = Door(Tokens(tmp_path / "server"))
+    door = Authenticator(Tokens(tmp_path / "server"))
     offer = allowed_choices(setup, (), "server")
     room = room_of(flags, setup.settings, door, Limits(rate=0), offer)
-    listening = bound("127.0.0.1", 0)
+    listening = bind("127.0.0.1", 0)
     port = listening.getsockname()[1]
-    serving = Serving(Application(room, Names(port, "127.0.0.1")), listening)
+    serving = ServerLifecycle(Application(room, AllowedHosts(port, "127.0.0.1")), listening)
     await serving.start()
     try:
         async with (

@@ -24,7 +24,7 @@ from bridle.server.pipes import take_pipes
 from bridle.stores.reader import SessionFolder
 
 if TYPE_CHECKING:
-    from bridle.server.acp.host import EditorsServer, Place
+    from bridle.server.acp.host import EditorMcpServer, EngineKey
 
 
 def serve_editor(flags: dict[str, Any]) -> int:
@@ -34,15 +34,15 @@ def serve_editor(flags: dict[str, Any]) -> int:
 
 async def _serve(host: "EditorHost") -> int:
     try:
-        from bridle.server.acp.agent import EditorsAgent
-        from bridle.server.acp.jsonrpc import Lines
+        from bridle.server.acp.agent import EditorAgent
+        from bridle.server.acp.jsonrpc import JsonLines
     except ImportError as problem:
         raise MissingExtra(
             "the library of the Agent Client Protocol is not installed",
             problem,
             hint=install_hint("acp"),
         ) from problem
-    agent = EditorsAgent(Lines(*take_pipes()), host)
+    agent = EditorAgent(JsonLines(*take_pipes()), host)
     serving = asyncio.ensure_future(agent.serve())
     try:
         with on_signals(serving.cancel, signal.SIGINT, *END_SIGNALS):
@@ -78,7 +78,7 @@ class EditorHost:
         auto = self._flags["allow_auto"] or self._setup.settings.mode == "auto"
         return MODES if auto else tuple(mode for mode in MODES if mode != "auto")
 
-    def engine(self, place: "Place") -> Engine:
+    def engine(self, place: "EngineKey") -> Engine:
         """Build an engine for a folder. Raise `ConfigError`."""
         setup = self._setup_for(place.workspace, place.also, agent=place.agent)
         self.models()  # now, because this runs in a thread: it may use the network
@@ -113,7 +113,7 @@ class EditorHost:
         return Setup({**self._flags, "workspace": workspace or None, "add_dir": folders, **given})
 
 
-def _server_settings(servers: "tuple[EditorsServer, ...]") -> tuple[ServerSettings, ...]:
+def _server_settings(servers: "tuple[EditorMcpServer, ...]") -> tuple[ServerSettings, ...]:
     """Return the editor's MCP servers as settings, each with a valid name."""
     settings = {}
     for server in servers:

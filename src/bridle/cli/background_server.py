@@ -34,7 +34,7 @@ from bridle.errors import AgentError, ConfigError
 from bridle.workspace.fs import write_private
 
 if TYPE_CHECKING:
-    from bridle.server.context import Room
+    from bridle.server.context import ServerContext
     from bridle.server.streams import Streams
 
 NAME = "the background process"
@@ -294,21 +294,21 @@ async def _serve(server: BackgroundServer) -> int:
     from bridle.cli.server_setup import FACE
     from bridle.config.loader import load_settings
     from bridle.server.app import Application
-    from bridle.server.auth import Names
-    from bridle.server.http import Serving, affordable, bound_unix
-    from bridle.server.login import Door
+    from bridle.server.auth import AllowedHosts
+    from bridle.server.http import ServerLifecycle, bind_unix, process_limits
+    from bridle.server.login import Authenticator
     from bridle.server.middleware import Limits
     from bridle.server.tokens import Tokens
     from bridle.service.choices import AllowedChoices
 
     flags: dict[str, Any] = {**server.flags(), "workspaces": None}
-    door = Door(Tokens(server.folder))
+    door = Authenticator(Tokens(server.folder))
     digest = settings_digest(server.flags(), os.environ)  # its own, whoever has started it
     choices = AllowedChoices(face=f"{FACE}:{digest}")  # the caller is the user
     settings = load_settings(to_settings(flags)).settings
-    room = room_of(flags, settings, door, affordable(Limits()), choices)
-    with bound_unix(server.socket) as listening, logged(server.folder / "log"):
-        serving = Serving(Application(room, Names(None)), listening)
+    room = room_of(flags, settings, door, process_limits(Limits()), choices)
+    with bind_unix(server.socket) as listening, logged(server.folder / "log"):
+        serving = ServerLifecycle(Application(room, AllowedHosts(None)), listening)
         await serving.start()
         idle = asyncio.Event()
         watching = asyncio.ensure_future(_watch_idle(room, idle))
@@ -319,7 +319,7 @@ async def _serve(server: BackgroundServer) -> int:
             server.socket.unlink(missing_ok=True)
 
 
-async def _watch_idle(room: "Room", idle: asyncio.Event) -> None:
+async def _watch_idle(room: "ServerContext", idle: asyncio.Event) -> None:
     """Set `idle` when there was nothing to do for a while."""
     loop = asyncio.get_running_loop()
     patience = float(os.environ.get(IDLE_VARIABLE) or _IDLE)

@@ -20,9 +20,9 @@ async def chat_beside(flags: dict[str, Any], port: int) -> "AsyncIterator[ChatSe
     check_installed()
     _check_reach(flags)
     check_model(flags.get("model"))
-    from bridle.server.chat.app import ChatSetup, server_of
+    from bridle.server.chat.app import ChatSettings, create_chat_server
 
-    setup = ChatSetup(
+    setup = ChatSettings(
         database=database_url(flags["chat_database"]),
         secret=secret_of(flags["chat_secret_file"]),
         model=flags.get("model") or "",
@@ -30,7 +30,7 @@ async def chat_beside(flags: dict[str, Any], port: int) -> "AsyncIterator[ChatSe
         port=port,
         allowed=tuple(flags["allowed"]),
     )
-    chat = server_of(setup, alone=False)
+    chat = create_chat_server(setup, alone=False)
     await chat.room.app.start()
     try:
         yield chat
@@ -39,10 +39,10 @@ async def chat_beside(flags: dict[str, Any], port: int) -> "AsyncIterator[ChatSe
 
 
 def _check_reach(flags: dict[str, Any]) -> None:
-    from bridle.server.http import check_reach
+    from bridle.server.http import check_listen_address
 
     try:
-        check_reach(flags["host"], explicit=bool(flags["chat_secret_file"]))
+        check_listen_address(flags["host"], explicit=bool(flags["chat_secret_file"]))
     except ConfigError as error:
         raise ConfigError(
             error.message,

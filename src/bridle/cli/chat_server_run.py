@@ -29,7 +29,7 @@ from bridle.errors import ConfigError, UsageError
 from bridle.workspace.text import flat
 
 if TYPE_CHECKING:
-    from bridle.server.chat.app import ChatServer, ChatServing, ChatSetup
+    from bridle.server.chat.app import ChatLifecycle, ChatServer, ChatSettings
 
 _DEADLINE = 10.0  # seconds that an orderly stop may take
 _DEMO_HOURS = 12
@@ -68,9 +68,9 @@ def _database(flags: dict[str, Any]) -> AbstractContextManager[str]:
     return demo_database(flags["database"], tasks=not flags["app"])
 
 
-def setup_of(flags: dict[str, Any], url: str) -> "ChatSetup":
+def setup_of(flags: dict[str, Any], url: str) -> "ChatSettings":
     """The settings of a chat. A demo that is named no secret has one of its own."""
-    from bridle.server.chat.app import ChatSetup
+    from bridle.server.chat.app import ChatSettings
 
     demo = flags["demo"]
     if flags["jwks"]:
@@ -79,7 +79,7 @@ def setup_of(flags: dict[str, Any], url: str) -> "ChatSetup":
         secret = secrets.token_hex(32)
     else:
         secret = secret_of(flags["secret_file"])
-    return ChatSetup(
+    return ChatSettings(
         database=url,
         secret=secret,
         jwks=flags["jwks"] or "",
@@ -97,10 +97,10 @@ def setup_of(flags: dict[str, Any], url: str) -> "ChatSetup":
 
 def _check_reach(flags: dict[str, Any]) -> None:
     """Beyond this machine only with a key that somebody chose."""
-    from bridle.server.http import check_reach
+    from bridle.server.http import check_listen_address
 
     try:
-        check_reach(flags["host"], explicit=bool(flags["secret_file"] or flags["jwks"]))
+        check_listen_address(flags["host"], explicit=bool(flags["secret_file"] or flags["jwks"]))
     except ConfigError as error:
         raise ConfigError(
             error.message,
@@ -108,15 +108,15 @@ def _check_reach(flags: dict[str, Any]) -> None:
         ) from error
 
 
-def _serve_workers(flags: dict[str, Any], setup: "ChatSetup") -> int:
+def _serve_workers(flags: dict[str, Any], setup: "ChatSettings") -> int:
     """Serve with several processes. What would keep them from starting is an error here."""
     from bridle.cli.chat_workers import run_workers
-    from bridle.server.chat.app import server_of
-    from bridle.server.http import bound
+    from bridle.server.chat.app import create_chat_server
+    from bridle.server.http import bind
 
-    with bound(setup.host, flags["port"]) as listening, logged(log_file()):
+    with bind(setup.host, flags["port"]) as listening, logged(log_file()):
         setup = replace(setup, port=listening.getsockname()[1])
-        asyncio.run(_try(server_of(setup)))
+        asyncio.run(_try(create_chat_server(setup)))
         announce(setup, flags)
         if not run_workers(setup, listening, flags["workers"]):
             raise ConfigError("no worker process of the chat started", hint=f"See {log_file()}.")
@@ -131,17 +131,17 @@ async def _try(server: "ChatServer") -> None:
         await server.room.app.close()
 
 
-async def _serve(flags: dict[str, Any], setup: "ChatSetup") -> int:
-    from bridle.server.chat.app import ChatServing, server_of
-    from bridle.server.http import bound
+async def _serve(flags: dict[str, Any], setup: "ChatSettings") -> int:
+    from bridle.server.chat.app import ChatLifecycle, create_chat_server
+    from bridle.server.http import bind
 
-    with bound(setup.host, flags["port"]) as listening, logged(log_file()):
+    with bind(setup.host, flags["port"]) as listening, logged(log_file()):
         setup = replace(setup, port=listening.getsockname()[1])
-        serving = ChatServing(server_of(setup), listening)
+        serving = ChatLifecycle(create_chat_server(setup), listening)
         return await _lived(serving, setup, flags)
 
 
-async def _lived(serving: "ChatServing", setup: "ChatSetup", flags: dict[str, Any]) -> int:
+async def _lived(serving: "ChatLifecycle", setup: "ChatSettings", flags: dict[str, Any]) -> int:
     """Start it, say so, and wait for a signal; whatever comes, it is stopped in the end."""
     asked = asyncio.Event()
 
@@ -175,7 +175,7 @@ async def _first(work: "asyncio.Future[None]", waiting: "asyncio.Future[Any]") -
     return False
 
 
-def announce(setup: "ChatSetup", flags: dict[str, Any]) -> None:
+def announce(setup: "ChatSettings", flags: dict[str, Any]) -> None:
     """What a person needs to know, and nothing else."""
     paint = paint_for(sys.stdout)
     host = f"[{setup.host}]" if ":" in setup.host else setup.host
@@ -200,7 +200,7 @@ def _is_passing(flags: dict[str, Any]) -> bool:
     return bool(flags["demo"] and not flags["database"])
 
 
-def _entrance(setup: "ChatSetup", base: str) -> list[tuple[str, str]]:
+def _entrance(setup: "ChatSettings", base: str) -> list[tuple[str, str]]:
     if setup.jwks:
         return [
             ("open", f"{base}/chat"),
@@ -212,17 +212,17 @@ def _entrance(setup: "ChatSetup", base: str) -> list[tuple[str, str]]:
     ]
 
 
-def _demo_links(setup: "ChatSetup", base: str) -> list[tuple[str, str]]:
+def _demo_links(setup: "ChatSettings", base: str) -> list[tuple[str, str]]:
     """An address for each of them; what stands behind the # is sent to no server."""
     from bridle.cli.chat_server_demo import USERS
-    from bridle.server.chat.jwt import Secret
+    from bridle.server.chat.jwt import SharedSecret
 
-    mint = Secret(setup.secret).mint
+    mint = SharedSecret(setup.secret).mint
     seconds = _DEMO_HOURS * 3600
     return [(user, f"{base}/chat#token={mint(user, seconds, setup.audience)}") for user in USERS]
 
 
-def _shown(setup: "ChatSetup") -> str:
+def _shown(setup: "ChatSettings") -> str:
     from bridle.chat.db.engine import parse_url
 
     if not setup.database:
@@ -230,7 +230,7 @@ def _shown(setup: "ChatSetup") -> str:
     return flat(parse_url(setup.database).render_as_string(hide_password=True))
 
 
-def _model(setup: "ChatSetup") -> str:
+def _model(setup: "ChatSettings") -> str:
     if setup.app:
         return f"chosen by {setup.app}"
     from bridle.chat.engine import choose_provider

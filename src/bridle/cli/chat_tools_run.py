@@ -28,8 +28,8 @@ from bridle.cli.commands.chat_tools import DATABASE, SECRET
 from bridle.cli.signals import END_SIGNALS, on_signals, run_async
 from bridle.config.paths import state_folder
 from bridle.errors import ConfigError, UsageError
-from bridle.server.mcp.http import PATH, Web, bound, guarded
-from bridle.server.mcp.stdio import Pipes, take_pipes
+from bridle.server.mcp.http import PATH, HttpTransport, bind, with_token_check
+from bridle.server.mcp.stdio import StdioTransport, take_pipes
 
 _MIN_SECRET = 16  # characters
 
@@ -126,11 +126,11 @@ def _toolbox(name: str) -> Toolbox:
 
 
 async def _over_pipes(server: Any) -> None:
-    await Pipes(*take_pipes(), lambda: None).serve(server)
+    await StdioTransport(*take_pipes(), lambda: None).serve(server)
 
 
 async def _over_http(server: Any, port: int, token: str, *, show_token: bool) -> None:
-    with bound(port) as listening:
+    with bind(port) as listening:
         port = listening.getsockname()[1]
         app = server.streamable_http_app(
             streamable_http_path=PATH, stateless_http=True, json_response=True
@@ -138,4 +138,4 @@ async def _over_http(server: Any, port: int, token: str, *, show_token: bool) ->
         click.echo(f"listening on http://127.0.0.1:{port}{PATH}", err=True)
         if show_token:  # for the clients of one user; the chat server derives it from the secret
             click.echo(f"token: {token}", err=True)
-        await Web(guarded(app, port, token), listening).serve()
+        await HttpTransport(with_token_check(app, port, token), listening).serve()

@@ -24,8 +24,8 @@ from uvicorn.supervisors import Multiprocess
 
 from bridle.cli.server_log import logged
 from bridle.errors import AgentError
-from bridle.server.chat.app import ChatServer, ChatSetup, server_of
-from bridle.server.chat.context import LIMITS, ChatRoom
+from bridle.server.chat.app import ChatServer, ChatSettings, create_chat_server
+from bridle.server.chat.context import LIMITS, ChatContext
 from bridle.server.http import protocol_of, uvicorn_config
 from bridle.server.middleware import App, Receive, Scope, Send
 
@@ -36,7 +36,7 @@ _HEALTH_SECONDS = 60  # without an answer, after which a worker is replaced
 _GARBAGE = 10_000  # new objects after which cycles among them are looked for
 
 
-def run_workers(setup: ChatSetup, listening: socket.socket, count: int) -> bool:
+def run_workers(setup: ChatSettings, listening: socket.socket, count: int) -> bool:
     """Serve until a signal comes. Return False if the workers could not start."""
     os.environ["PYTHONSAFEPATH"] = "1"  # workers import nothing from the current folder
     config = uvicorn_config(
@@ -55,10 +55,10 @@ def run_workers(setup: ChatSetup, listening: socket.socket, count: int) -> bool:
     return all(process.exitcode != STARTUP_FAILURE for process in supervisor.processes)
 
 
-def create_worker(setup: ChatSetup) -> App:
+def create_worker(setup: ChatSettings) -> App:
     """The application of one worker process."""
     try:
-        server = server_of(setup)
+        server = create_chat_server(setup)
     except AgentError:
         _log.exception("a worker cannot start")
         sys.exit(STARTUP_FAILURE)
@@ -72,7 +72,7 @@ def create_worker(setup: ChatSetup) -> App:
 
 
 @asynccontextmanager
-async def _lifespan(server: ChatServer, setup: ChatSetup) -> AsyncIterator[None]:
+async def _lifespan(server: ChatServer, setup: ChatSettings) -> AsyncIterator[None]:
     with logged(Path(setup.log)) if setup.log else nullcontext():
         await server.room.app.start()
         _exit_with_parent()
@@ -99,7 +99,7 @@ def _exit_with_parent() -> None:
     loop.add_reader(parent.sentinel, stop)
 
 
-def _end_streams_on_exit(room: ChatRoom) -> None:
+def _end_streams_on_exit(room: ChatContext) -> None:
     """End streams at the signal: uvicorn waits for every response before it ends the lifespan."""
     loop = asyncio.get_running_loop()
 

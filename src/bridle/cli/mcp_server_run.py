@@ -22,9 +22,9 @@ from bridle.engine.engine_config import OnAsk
 from bridle.errors import ConfigError, MissingExtra, UsageError
 from bridle.policy import Mode
 from bridle.runtime.inbox_sender import send_message
-from bridle.server.mcp.session_views import FACE, Views
-from bridle.server.mcp.tasks import Caps, Tasks
-from bridle.server.mcp.tools import Verbs
+from bridle.server.mcp.session_views import FACE, SessionViews
+from bridle.server.mcp.tasks import TaskLimits, Tasks
+from bridle.server.mcp.tools import TaskTools
 from bridle.workspace.text import one_line
 
 _MIN_TOKEN = 16  # characters
@@ -64,23 +64,23 @@ async def _serve(setup: Setup, flags: dict[str, Any]) -> int:
 def _make_server(setup: Setup, *, answers: bool) -> tuple[Tasks, Any]:
     """Return the tasks, and a server that offers them. Raise `MissingExtra`."""
     try:
-        from bridle.server.mcp.server import serving
+        from bridle.server.mcp.server import create_server
     except ImportError as problem:
         raise MissingExtra(
             "the official SDK of MCP is not installed", problem, hint=install_hint("mcp")
         ) from problem
 
-    def open_engine(mode: Mode, on_ask: OnAsk, caps: Caps) -> Engine:
+    def open_engine(mode: Mode, on_ask: OnAsk, caps: TaskLimits) -> Engine:
         narrow = narrowed_setup(setup, mode, caps)
         return narrow.engine(narrow.provider(), None, FACE, on_ask=on_ask)
 
     tasks = Tasks(open_engine, setup.settings.mode)
-    views = Views(setup.folder, setup.workspace)
-    verbs = Verbs(tasks, views, lambda session, one: send_message(setup.folder, session, one))
-    return tasks, serving(verbs.offers(answers=answers), _instructions(setup))
+    views = SessionViews(setup.folder, setup.workspace)
+    verbs = TaskTools(tasks, views, lambda session, one: send_message(setup.folder, session, one))
+    return tasks, create_server(verbs.offers(answers=answers), _instructions(setup))
 
 
-def narrowed_setup(setup: Setup, mode: Mode, caps: Caps) -> Setup:
+def narrowed_setup(setup: Setup, mode: Mode, caps: TaskLimits) -> Setup:
     """Return a copy with this mode, and with the smaller one of each pair of limits."""
 
     def least(one: Any, other: Any) -> Any:
@@ -108,23 +108,23 @@ def _instructions(setup: Setup) -> str:
 
 
 async def _over_pipes(server: Any, tasks: Tasks) -> None:
-    from bridle.server.mcp.stdio import Pipes, take_pipes
+    from bridle.server.mcp.stdio import StdioTransport, take_pipes
 
     def on_end() -> None:
         tasks.closing = True
 
-    await Pipes(*take_pipes(), on_end).serve(server)
+    await StdioTransport(*take_pipes(), on_end).serve(server)
 
 
 async def _over_http(server: Any, flags: dict[str, Any]) -> None:
-    from bridle.server.mcp.http import PATH, Web, application, bound
+    from bridle.server.mcp.http import PATH, HttpTransport, application, bind
 
     token, note = read_or_make_token(flags["token_file"])
-    with bound(flags["port"]) as listening:
+    with bind(flags["port"]) as listening:
         port = listening.getsockname()[1]
         click.echo(f"listening on http://127.0.0.1:{port}{PATH}", err=True)
         click.echo(f"token: {note}", err=True)
-        await Web(application(server, port, token), listening).serve()
+        await HttpTransport(application(server, port, token), listening).serve()
 
 
 def read_or_make_token(path: str | None) -> tuple[str, str]:

@@ -33,9 +33,9 @@ from bridle.server import check_installed
 from bridle.workspace.text import flat
 
 if TYPE_CHECKING:
-    from bridle.server.context import Room
-    from bridle.server.http import Serving
-    from bridle.server.login import Door
+    from bridle.server.context import ServerContext
+    from bridle.server.http import ServerLifecycle
+    from bridle.server.login import Authenticator
     from bridle.server.middleware import Limits
     from bridle.service.choices import AllowedChoices
 
@@ -82,23 +82,23 @@ def show_token(flags: dict[str, Any]) -> int:
 async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
     from bridle.cli.chat_server_beside import chat_beside
     from bridle.server.app import Application
-    from bridle.server.auth import Names
-    from bridle.server.http import Serving, affordable, bound, check_reach
+    from bridle.server.auth import AllowedHosts
+    from bridle.server.http import ServerLifecycle, bind, check_listen_address, process_limits
 
     host = flags["host"]
-    check_reach(host, explicit=bool(flags["token"] or flags["token_file"]))
+    check_listen_address(host, explicit=bool(flags["token"] or flags["token_file"]))
     door = door_of(flags)
     from bridle.server.middleware import Limits
 
     offer = allowed_choices(setup, flags["offered"], _face(flags))
-    room = room_of(flags, setup.settings, door, affordable(Limits()), offer)
+    room = room_of(flags, setup.settings, door, process_limits(Limits()), offer)
     async with AsyncExitStack() as whole:
-        listening = whole.enter_context(bound(host, flags["port"]))
+        listening = whole.enter_context(bind(host, flags["port"]))
         whole.enter_context(logged(server_folder() / LOG))
         address, port = listening.getsockname()[:2]
-        names = Names(port, host, flags["allowed"])
+        names = AllowedHosts(port, host, flags["allowed"])
         chat = await whole.enter_async_context(chat_beside(flags, port))
-        serving = Serving(Application(room, names, mounted=chat), listening)
+        serving = ServerLifecycle(Application(room, names, mounted=chat), listening)
         await serving.start()
         base = f"http://{_shown(host)}:{port}"
 
@@ -120,8 +120,8 @@ async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
 
 
 async def stopped(
-    serving: "Serving",
-    room: "Room",
+    serving: "ServerLifecycle",
+    room: "ServerContext",
     idle: "asyncio.Event | None" = None,
     running: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> int:
@@ -156,9 +156,9 @@ async def stopped(
     return 0
 
 
-def door_of(flags: dict[str, Any]) -> "Door":
+def door_of(flags: dict[str, Any]) -> "Authenticator":
     """Who may come in. Raise `ConfigError`, `MissingExtra`."""
-    from bridle.server.login import Door
+    from bridle.server.login import Authenticator
     from bridle.server.tokens import Tokens
 
     own = flags["token"] or ""
@@ -173,7 +173,7 @@ def door_of(flags: dict[str, Any]) -> "Door":
             f"there is no file {named}",
             hint="Create tokens with `bridle serve token add NAME`, and leave out --token-file.",
         )
-    return Door(Tokens(server_folder(), own, Path(named) if named else None))
+    return Authenticator(Tokens(server_folder(), own, Path(named) if named else None))
 
 
 def _face(flags: dict[str, Any]) -> str:
@@ -185,12 +185,12 @@ def _face(flags: dict[str, Any]) -> str:
 def room_of(
     flags: dict[str, Any],
     settings: Settings,
-    door: "Door",
+    door: "Authenticator",
     limits: "Limits",
     offer: "AllowedChoices",
-) -> "Room":
+) -> "ServerContext":
     """Sessions and streams for the folders that the flags name; None names all of them."""
-    from bridle.server.context import Room
+    from bridle.server.context import ServerContext
     from bridle.server.streams import Streams
     from bridle.service.engine_pool import EnginePool
     from bridle.service.local_service import LocalService
@@ -200,7 +200,7 @@ def room_of(
     engines = EnginePool(engine_factory(flags, offer.face))
     sessions = LocalService(state_folder(os.environ), engines, known, choices=offer)
     streams = Streams(sessions, most=limits.streams)
-    return Room(sessions, streams, door, limits, ChoiceList(settings, offer))
+    return ServerContext(sessions, streams, door, limits, ChoiceList(settings, offer))
 
 
 def _shown(host: str) -> str:

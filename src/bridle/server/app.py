@@ -16,10 +16,10 @@ except ModuleNotFoundError:
 from bridle.errors import SessionBusy
 from bridle.server import problems
 from bridle.server.agui import agui_routes
-from bridle.server.auth import Caller, Guard, HostCheck, Names, check_role, who
-from bridle.server.context import Room
+from bridle.server.auth import AllowedHosts, Caller, Guard, HostCheck, check_role, not_signed_in
+from bridle.server.context import ServerContext
 from bridle.server.middleware import App, RateLimit, Receive, RequestMiddleware, Scope, Send
-from bridle.server.problems import Problem, Refused
+from bridle.server.problems import Problem, ProblemError
 from bridle.server.routes import approvals, history, info, login, prompts, sessions
 from bridle.server.routing import Api, ApiRoute, api_application, free_paths
 
@@ -35,7 +35,7 @@ _BUSY_CHAT = 'Wait for it, interrupt it, or send the prompt with "queue": true.'
 _BUSY = "Wait for it, or interrupt it, and try again."
 
 
-class Mounted(Protocol):
+class MountedApp(Protocol):
     """Another application under the same address, with callers of its own."""
 
     app: App
@@ -51,11 +51,11 @@ class Application:
 
     def __init__(
         self,
-        room: Room,
-        names: Names,
+        room: ServerContext,
+        names: AllowedHosts,
         *,
         more: Sequence[ApiRoute] = (),
-        mounted: Mounted | None = None,
+        mounted: MountedApp | None = None,
     ) -> None:
         self.room = room
         self.routes = (*ROUTES, *agui_routes(), *more)
@@ -79,19 +79,19 @@ class Application:
 
 
 def _authorize(route: ApiRoute, scope: Scope) -> None:
-    """Raise `Refused` if the caller's role is not enough for the route."""
+    """Raise `ProblemError` if the caller's role is not enough for the route."""
     role = route.declaration.role
     if role is None:
         return
     caller: Caller | None = scope.get("user")
     if caller is None:
-        raise Refused(who())
+        raise ProblemError(not_signed_in())
     check_role(caller, role)
 
 
 def _problem_of(error: Exception, scope: Scope) -> tuple[Problem, dict[str, str]]:
     """What a client is told of an error."""
-    found = problems.of(error)
+    found = problems.problem_for(error)
     if isinstance(error, SessionBusy) and found.hint == SessionBusy.hint:
         found = replace(found, hint=_BUSY_CHAT if scope["path"].endswith("/chat") else _BUSY)
     return found, problems.headers_of(error, found)

@@ -23,8 +23,17 @@ from bridle.protocols.session_values import (
     Role,
     SessionUpdate,
 )
-from bridle.server.middleware import App, Pairs, Receive, Scope, Send, only, say, values
-from bridle.server.problems import Problem, problem, refused
+from bridle.server.middleware import (
+    App,
+    Pairs,
+    Receive,
+    Scope,
+    Send,
+    header_values,
+    send_problem,
+    single_header,
+)
+from bridle.server.problems import Problem, problem, problem_error
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -42,7 +51,7 @@ class Caller(Struct, frozen=True):
     role: Role
 
 
-class Stay:
+class AccessLease:
     """Whether a long response may go on: a token may be revoked, a person may sign out.
 
     `still` is asked now and then. What is in `leavers` is called when a sign-in ends.
@@ -57,7 +66,7 @@ class Stay:
         self.leavers: set[Callable[[], object]] = set() if leavers is None else leavers
 
 
-def may(caller: Caller, role: Role) -> bool:
+def has_role(caller: Caller, role: Role) -> bool:
     """May they do what needs that role? Each role includes the ones before it."""
     return ROLES.index(caller.role) >= ROLES.index(role)
 
@@ -70,13 +79,13 @@ PROBES = (
     "/api/chat/ready",
 )  # asked by load balancers, under whatever name
 COOKIE = "bridle.cookie"  # in the scope: how our cookie is called
-STAY = "bridle.stay"  # in the scope: how long whoever asked may be answered
+LEASE = "bridle.stay"  # in the scope: how long whoever asked may be answered
 KEY = b"x-bridle-key"  # the half of a sign-in that a page has; browsers send cookies anywhere
 SAFE = ("GET", "HEAD", "OPTIONS")
 _CHALLENGE = ((b"www-authenticate", b'Bearer realm="bridle"'),)
 
 
-class Names:
+class AllowedHosts:
     """The names under which a server answers, and so the origins of its own pages.
 
     `port` None is a Unix socket. What was allowed by hand stands for any port if it names none,
@@ -95,13 +104,13 @@ class Names:
 
     def host(self, headers: Pairs) -> bool:
         """Does it come under one of our names, and one alone?"""
-        found = only(headers, b"host")
+        found = single_header(headers, b"host")
         return found is not None and self._ours(found.lower())
 
     def origin(self, headers: Pairs) -> bool:
         """Does it come from no page at all, or from our own?"""
-        host = (only(headers, b"host") or b"").lower()
-        return all(self._page(found.lower(), host) for found in values(headers, b"origin"))
+        host = (single_header(headers, b"host") or b"").lower()
+        return all(self._page(found.lower(), host) for found in header_values(headers, b"origin"))
 
     def _ours(self, host: bytes) -> bool:
         return host in self._hosts or self._allows(host) or _bare(host) in self._loopback
@@ -122,7 +131,7 @@ class Names:
         return scheme in (b"http", b"https") and (is_asked or self._allows(host))
 
 
-class Knows(Protocol):
+class CallerDirectory(Protocol):
     """Who knows the tokens and the sign-ins."""
 
     def caller(self, token: str) -> Caller | None: ...
@@ -133,7 +142,7 @@ class Knows(Protocol):
 class HostCheck:
     """Middleware: refuse requests for another host (421) or from another site's pages (403)."""
 
-    def __init__(self, app: App, names: Names) -> None:
+    def __init__(self, app: App, names: AllowedHosts) -> None:
         self._app = app
         self._names = names
 
@@ -145,8 +154,8 @@ class HostCheck:
             return
         if scope["type"] == "http":
             scope[COOKIE] = self._names.cookie
-            if (refusal := elsewhere(self._names, scope)) is not None:
-                await refuse(scope, send, refusal)
+            if (refusal := host_problem(self._names, scope)) is not None:
+                await send_refusal(scope, send, refusal)
                 return
         await self._app(scope, receive, send)
 
@@ -155,10 +164,10 @@ class Guard:
     """Middleware: refuse a caller without a valid token or sign-in (401).
 
     `free` says which paths need no token. The caller is put into the scope as its `user`, and for
-    how long they may be answered as `STAY`.
+    how long they may be answered as `LEASE`.
     """
 
-    def __init__(self, app: App, tokens: Knows, free: Callable[[str], bool]) -> None:
+    def __init__(self, app: App, tokens: CallerDirectory, free: Callable[[str], bool]) -> None:
         self._app = app
         self._tokens = tokens
         self._free = free
@@ -168,50 +177,50 @@ class Guard:
         if scope["type"] == "http":
             refusal = self._unknown(scope, scope["headers"])
             if refusal is not None:
-                await say(send, refusal, _CHALLENGE if refusal.status == 401 else ())
+                await send_problem(send, refusal, _CHALLENGE if refusal.status == 401 else ())
                 return
         await self._app(scope, receive, send)
 
     def _unknown(self, scope: Scope, headers: Pairs) -> Problem | None:
         """Put into the scope who asks; a problem where that is not known and has to be."""
-        if values(headers, b"authorization"):
-            return self._by_token(scope, bearer(headers))
+        if header_values(headers, b"authorization"):
+            return self._by_token(scope, bearer_token(headers))
         return self._by_cookie(scope, headers)
 
     def _by_token(self, scope: Scope, token: str) -> Problem | None:
         caller = self._tokens.caller(token) if token else None
         if caller is None:
-            return None if self._free(scope["path"]) else who()
+            return None if self._free(scope["path"]) else not_signed_in()
         scope["user"] = caller
-        scope[STAY] = Stay(lambda: self._tokens.caller(token) == caller)
+        scope[LEASE] = AccessLease(lambda: self._tokens.caller(token) == caller)
         return None
 
     def _by_cookie(self, scope: Scope, headers: Pairs) -> Problem | None:
-        cookie = cookie_of(headers, scope[COOKIE])
-        key = (only(headers, KEY) or b"").decode("latin-1")
+        cookie = read_cookie(headers, scope[COOKIE])
+        key = (single_header(headers, KEY) or b"").decode("latin-1")
         caller = self._tokens.signed_in(cookie, key) if cookie and key else None
         if caller is None:
-            return None if self._free(scope["path"]) else who()
-        if scope["method"] not in SAFE and not values(headers, b"origin"):
+            return None if self._free(scope["path"]) else not_signed_in()
+        if scope["method"] not in SAFE and not header_values(headers, b"origin"):
             return problem(
                 "wrong_origin",
                 "A signed-in browser has to send the Origin header.",
                 "Send it, or use a token instead of the cookie.",
             )
         scope["user"] = caller
-        scope[STAY] = Stay(
+        scope[LEASE] = AccessLease(
             lambda: self._tokens.signed_in(cookie, key) == caller, self._tokens.leavers(cookie)
         )
         return None
 
 
-def stay_of(request: "Request") -> Stay:
+def access_lease(request: "Request") -> AccessLease:
     """How long the caller may be answered: a token may be revoked, somebody may sign out."""
-    found: Stay = request.scope[STAY]
+    found: AccessLease = request.scope[LEASE]
     return found
 
 
-def elsewhere(names: Names, scope: Scope) -> Problem | None:
+def host_problem(names: AllowedHosts, scope: Scope) -> Problem | None:
     """The problem with where a request comes from, if there is one."""
     headers = scope["headers"]
     if scope["path"] not in PROBES and not names.host(headers):
@@ -229,13 +238,13 @@ def elsewhere(names: Names, scope: Scope) -> Problem | None:
     return None
 
 
-async def refuse(scope: Scope, send: Send, refusal: Problem) -> None:
+async def send_refusal(scope: Scope, send: Send, refusal: Problem) -> None:
     """Answer with a problem; a browser that opened a page under a wrong host name gets a page."""
-    accepts = (only(scope["headers"], b"accept") or b"").lower()
+    accepts = (single_header(scope["headers"], b"accept") or b"").lower()
     if refusal.code != "wrong_host" or scope["method"] != "GET" or b"text/html" not in accepts:
-        await say(send, refusal)
+        await send_problem(send, refusal)
         return
-    host = (only(scope["headers"], b"host") or b"").decode("latin-1")
+    host = (single_header(scope["headers"], b"host") or b"").decode("latin-1")
     name = html.escape(host.rpartition(":")[0] if _has_port(host.encode("latin-1")) else host)
     body = _WRONG_HOST.format(name=name or "NAME").encode("latin-1", "replace")
     kind = (b"content-type", b"text/html; charset=iso-8859-1")
@@ -255,20 +264,20 @@ of a proxy, start the server with <code>--allow-host {name}</code>.</p>
 """
 
 
-def bearer(headers: Pairs) -> str:
+def bearer_token(headers: Pairs) -> str:
     """The token of the one Authorization header; empty where there is none that can be one."""
-    kind, _, token = (only(headers, b"authorization") or b"").partition(b" ")
+    kind, _, token = (single_header(headers, b"authorization") or b"").partition(b" ")
     return token.strip().decode("latin-1") if kind.lower() == b"bearer" else ""
 
 
-def cookie_of(headers: Pairs, name: str) -> str:
+def read_cookie(headers: Pairs, name: str) -> str:
     """What our cookie says; empty where it is not there, or there twice."""
-    found = [_cookies(value) for value in values(headers, b"cookie")]
+    found = [_cookies(value) for value in header_values(headers, b"cookie")]
     ours = [cookies[name].value for cookies in found if name in cookies]
     return ours[0] if len(ours) == 1 else ""
 
 
-def same(given: str, known: str) -> bool:
+def is_same_secret(given: str, known: str) -> bool:
     """Are they the same? How long that takes says nothing about where they differ."""
     return hmac.compare_digest(given.encode(), known.encode())
 
@@ -280,7 +289,7 @@ def _cookies(value: bytes) -> "SimpleCookie":
         return SimpleCookie()
 
 
-def who() -> Problem:
+def not_signed_in() -> Problem:
     """The problem of a caller without a valid token."""
     return problem(
         "no_token",
@@ -307,8 +316,8 @@ PLAN = "exit_plan_mode"
 
 def check_role(caller: Caller, role: Role, what: str = "This") -> None:
     """Raise `Refused` if they may not do that."""
-    if not may(caller, role):
-        raise refused(
+    if not has_role(caller, role):
+        raise problem_error(
             "forbidden_role",
             f"{what} needs the role {role}; {caller.name} has {caller.role}.",
             "Ask whoever runs the server for a token with that role.",
@@ -337,9 +346,9 @@ def check_choice(
 
 def check_mode(offer: "AllowedChoices", caller: Caller, mode: Mode | None) -> None:
     """Raise `Refused` for a wider mode than the server's own, unless an admin wants it."""
-    if mode is None or may(caller, "admin") or MODES.index(mode) <= MODES.index(offer.mode):
+    if mode is None or has_role(caller, "admin") or MODES.index(mode) <= MODES.index(offer.mode):
         return
-    raise refused(
+    raise problem_error(
         "forbidden_role",
         f"The mode {mode} is wider than this server's own, and needs the role admin; "
         f"{caller.name} has {caller.role}.",
@@ -363,8 +372,8 @@ def check_answer(
 
 
 def _check_rule(caller: Caller, rule: str, proposal: str) -> None:
-    if rule and rule != proposal and not may(caller, "admin"):
-        raise refused(
+    if rule and rule != proposal and not has_role(caller, "admin"):
+        raise problem_error(
             "forbidden_role",
             "A rule other than the one that is proposed needs the role admin; "
             f"{caller.name} has {caller.role}.",

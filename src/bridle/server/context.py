@@ -7,14 +7,14 @@ from typing import Protocol
 from bridle import __version__
 from bridle.protocols.session_values import Choices, Report
 from bridle.server.idempotency import IdempotencyKeys
-from bridle.server.login import Door
+from bridle.server.login import Authenticator
 from bridle.server.metrics import Metrics
 from bridle.server.middleware import Limits
 from bridle.server.page_files import Page
 from bridle.service.local_service import LocalService
 
 
-class Flowing(Protocol):
+class StreamSource(Protocol):
     """Streams of server-sent events, as bytes."""
 
     def session(self, session_id: str, after: int, by: str) -> AsyncIterator[bytes]: ...
@@ -33,7 +33,7 @@ class Catalogue(Protocol):
     async def doctor(self) -> Report: ...
 
 
-class Bare:
+class EmptyCatalogue:
     """Nothing to choose from: everything is as the server was started."""
 
     async def models(self) -> Choices:
@@ -49,14 +49,14 @@ class Bare:
         return Report(())
 
 
-class Room:
+class ServerContext:
     """Sessions, streams, and who may come in."""
 
     def __init__(
         self,
         sessions: LocalService,
-        streams: Flowing,
-        door: Door,
+        streams: StreamSource,
+        door: Authenticator,
         limits: Limits | None = None,
         catalogue: Catalogue | None = None,
     ) -> None:
@@ -64,7 +64,7 @@ class Room:
         self.streams = streams
         self.door = door
         self.limits = limits or Limits()
-        self.catalogue: Catalogue = catalogue or Bare()
+        self.catalogue: Catalogue = catalogue or EmptyCatalogue()
         self.errors: Counter[str] = Counter()  # answers that were a no, by their status
         self.metrics = Metrics(sessions, streams, self.errors)
         self.page = Page()

@@ -16,10 +16,10 @@ from bridle.errors import ConfigError
 from bridle.protocols.session_values import Choice, Choices
 from bridle.runtime.agents import LOOP
 from bridle.server.app import Application
-from bridle.server.auth import Names
-from bridle.server.context import Bare, Room
-from bridle.server.http import Serving, affordable, bound, check_reach
-from bridle.server.login import Door
+from bridle.server.auth import AllowedHosts
+from bridle.server.context import EmptyCatalogue, ServerContext
+from bridle.server.http import ServerLifecycle, bind, check_listen_address, process_limits
+from bridle.server.login import Authenticator
 from bridle.server.middleware import Limits
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
@@ -39,7 +39,7 @@ class EngineServer:
     15 minutes.
     """
 
-    def __init__(self, url: str, door: Door) -> None:
+    def __init__(self, url: str, door: Authenticator) -> None:
         self.url = url
         self._door = door
 
@@ -91,7 +91,7 @@ async def open_server(
     allowed_hosts: Iterable[str] = (),
 ) -> AsyncIterator[EngineServer]:
     """Serve the engine inside a `with` block, beside the program's own work."""
-    check_reach(host, explicit=bool(token))
+    check_listen_address(host, explicit=bool(token))
     if token and len(token) < _SHORTEST:
         raise ConfigError(
             f"the token is too short: it needs at least {_SHORTEST} characters",
@@ -99,12 +99,12 @@ async def open_server(
         )
     folder = _folder(engine)
     _check_answerable(engine)
-    door = Door(Tokens(folder / "server", token))
-    with bound(host, port) as listening:
+    door = Authenticator(Tokens(folder / "server", token))
+    with bind(host, port) as listening:
         port = listening.getsockname()[1]
         room = _room(engine, folder, door)
-        app = Application(room, Names(port, host, tuple(allowed_hosts)))
-        serving = Serving(app, listening)
+        app = Application(room, AllowedHosts(port, host, tuple(allowed_hosts)))
+        serving = ServerLifecycle(app, listening)
         await serving.start()
         try:
             yield EngineServer(f"http://{f'[{host}]' if ':' in host else host}:{port}", door)
@@ -135,7 +135,7 @@ class OneEngine(EnginePool):
         self._closed = True
 
 
-class _OneChoice(Bare):
+class _OneChoice(EmptyCatalogue):
     """The engine's own model and agent."""
 
     def __init__(self, model: str, agent: str) -> None:
@@ -150,16 +150,16 @@ class _OneChoice(Bare):
         return Choices((Choice(self._agent, default=True),))
 
 
-def _room(engine: Engine, folder: Path, door: Door) -> Room:
+def _room(engine: Engine, folder: Path, door: Authenticator) -> ServerContext:
     parts = engine.parts
-    model, limits = parts.provider.info.label, affordable(Limits())
+    model, limits = parts.provider.info.label, process_limits(Limits())
     agent = LOOP if parts.agent is None else model
     # A session of another program that has no name of its own is not gone on with here.
     face = parts.face if parts.face != _USUAL_FACE else f"{_USUAL_FACE}:{secrets.token_hex(4)}"
     offer = AllowedChoices(False, (agent,), frozenset(), model, parts.mode, face)
     sessions = LocalService(folder, OneEngine(engine), (parts.workspace.root,), choices=offer)
     streams = Streams(sessions, most=limits.streams)
-    return Room(sessions, streams, door, limits, _OneChoice(model, agent))
+    return ServerContext(sessions, streams, door, limits, _OneChoice(model, agent))
 
 
 def _folder(engine: Engine) -> Path:

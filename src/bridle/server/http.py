@@ -22,7 +22,7 @@ _BACKLOG = 1_024
 _KEPT = 30  # seconds that a connection is kept without a request: longer than clients reuse theirs
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 is any. Raise `ConfigError`."""
     if not 0 <= port <= 65_535:
         raise _taken(port, "there is no such port")
@@ -45,7 +45,7 @@ def _taken(port: int, why: str) -> ConfigError:
     return ConfigError(f"port {port} cannot be used: {why}", hint=hint)
 
 
-def bound_unix(path: Path) -> socket.socket:
+def bind_unix(path: Path) -> socket.socket:
     """A Unix socket for this user alone, in a folder of this user alone. Raise `ConfigError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.parent.chmod(0o700)
@@ -90,7 +90,7 @@ def uvicorn_config(app: App | Callable[[], App], **more: Any) -> uvicorn.Config:
     )
 
 
-class Host:
+class HttpServer:
     """An application on a socket, from `start` to `stop`.
 
     `is_guarded` says whether connections that are held open by saying little are cut; if it is left
@@ -178,7 +178,7 @@ class _Quiet(uvicorn.Server):
 _FILES_OF_OUR_OWN = 256  # logs, locks, children: what sessions need beside the connections
 
 
-def check_reach(host: str, explicit: bool) -> None:
+def check_listen_address(host: str, explicit: bool) -> None:
     """Raise `ConfigError` for an address beyond this machine without a token that was chosen."""
     if explicit or host == "localhost":
         return
@@ -192,7 +192,7 @@ def check_reach(host: str, explicit: bool) -> None:
     )
 
 
-def affordable(limits: Limits) -> Limits:
+def process_limits(limits: Limits) -> Limits:
     """These limits, as far as this process may open files; it is let open as many as it can."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and (soft < hard or hard == resource.RLIM_INFINITY):
@@ -208,14 +208,14 @@ def affordable(limits: Limits) -> Limits:
     return replace(limits, connections=connections, streams=min(limits.streams, connections - 8))
 
 
-class Serving:
+class ServerLifecycle:
     """The application on a socket, with its sessions and streams."""
 
     def __init__(
         self, app: Application, listening: socket.socket, *, is_guarded: bool | None = None
     ) -> None:
         self._room = app.room
-        self._host = Host(app, listening, limits=app.room.limits, is_guarded=is_guarded)
+        self._host = HttpServer(app, listening, limits=app.room.limits, is_guarded=is_guarded)
 
     async def start(self) -> None:
         """Take requests; what the last server left behind is taken up meanwhile."""

@@ -24,7 +24,7 @@ _SWEPT_EVERY = 3600.0
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Created(Struct, frozen=True):
+class CreatedSession(Struct, frozen=True):
     """The session that a key has created, and a hash of the request."""
 
     request: str
@@ -64,18 +64,18 @@ class IdempotencyKeys:
                     )
                 return found.session_id, True
             session_id = await create()
-            await asyncio.to_thread(self._write, path, Created(request, session_id))
+            await asyncio.to_thread(self._write, path, CreatedSession(request, session_id))
             return session_id, False
 
-    def _read(self, path: Path) -> Created | None:
+    def _read(self, path: Path) -> CreatedSession | None:
         try:
             if path.stat().st_mtime < self._clock() - KEPT_SECONDS:
                 return None
-            return msgspec.json.decode(read_private(path), type=Created)
+            return msgspec.json.decode(read_private(path), type=CreatedSession)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
 
-    def _write(self, path: Path, created: Created) -> None:
+    def _write(self, path: Path, created: CreatedSession) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(path, msgspec.json.encode(created))
         if self._swept < self._clock() - _SWEPT_EVERY:

@@ -21,10 +21,10 @@ import msgspec
 from msgspec import Struct
 
 from bridle.errors import ConfigError
-from bridle.server.auth import OWNER, Caller, same
-from bridle.server.middleware import Meter
-from bridle.server.problems import Refused, refused
-from bridle.server.tokens import Tokens, hashed, read_private, write_private
+from bridle.server.auth import OWNER, Caller, is_same_secret
+from bridle.server.middleware import TokenBucket
+from bridle.server.problems import ProblemError, problem_error
+from bridle.server.tokens import Tokens, hash_token, read_private, write_private
 from bridle.workspace.text import quantity
 
 KEPT_FILE, LOCK_FILE = "sign-ins.json", "sign-ins.lock"
@@ -53,14 +53,14 @@ class SignIn(Struct, frozen=True):
     until: float
 
 
-class Halves(NamedTuple):
+class SignInKeys(NamedTuple):
     """What a sign-in is known by: both are needed."""
 
     cookie: str
     key: str
 
 
-class Door:
+class Authenticator:
     """Tokens and sign-ins together: everything by which a caller is known.
 
     `clock` is the time of the day, which sign-ins are kept by; `steady` never goes back.
@@ -75,8 +75,8 @@ class Door:
         self.tokens = tokens
         self._clock, self._steady = clock, steady
         self._codes: dict[str, Code] = {}
-        self._wrong = Meter(_WRONG_A_SECOND, _WRONG, steady)
-        self._kept = Kept(tokens.folder)
+        self._wrong = TokenBucket(_WRONG_A_SECOND, _WRONG, steady)
+        self._kept = SignInFile(tokens.folder)
         self._leavers: dict[str, set[Callable[[], object]]] = {}
 
     def caller(self, token: str) -> Caller | None:
@@ -85,46 +85,50 @@ class Door:
 
     def signed_in(self, cookie: str, key: str) -> Caller | None:
         """Whom both halves name, as long as they have the token that they had then."""
-        found = self._kept.look().get(hashed(cookie))
-        if found is None or not same(hashed(key), found.key) or found.until < self._clock():
+        found = self._kept.look().get(hash_token(cookie))
+        if (
+            found is None
+            or not is_same_secret(hash_token(key), found.key)
+            or found.until < self._clock()
+        ):
             return None
         return self.tokens.named(found.name) if self._is_current(found) else None
 
     def leavers(self, cookie: str) -> set[Callable[[], object]]:
         """What is called when that sign-in ends here: whatever still answers it."""
-        return self._leavers.setdefault(hashed(cookie), set())
+        return self._leavers.setdefault(hash_token(cookie), set())
 
     def code(self, name: str = OWNER) -> str:
         """A new code with which that person can sign in once, within a quarter of an hour."""
         now = self._steady()
         self._codes = {code: one for code, one in self._codes.items() if one.until > now}
         code = secrets.token_urlsafe(24)
-        self._codes[hashed(code)] = Code(name, self.tokens.stamp(name), now + CODE_SECONDS)
+        self._codes[hash_token(code)] = Code(name, self.tokens.stamp(name), now + CODE_SECONDS)
         return code
 
-    def sign_in(self, code: str, only: str = "") -> Halves:
+    def sign_in(self, code: str, only: str = "") -> SignInKeys:
         """Both halves of a new sign-in. A code is used up by this.
 
-        With `only`, the code has to be that person's. Raise `Refused`: it is not, or the code is
-        wrong, was used, or is too old.
+        With `only`, the code has to be that person's. Raise `ProblemError` if it is not, or if
+        the code is wrong, was used, or is too old.
         """
-        found = self._codes.get(hashed(code))
+        found = self._codes.get(hash_token(code))
         if found is None or found.until < self._steady() or not self._is_current(found):
             raise self._no(
                 "The code is wrong, was used already, or is too old.",
                 "Start `bridle serve` again for a new address, or sign in with a token.",
             )
         if only and only != found.name:
-            raise refused(
+            raise problem_error(
                 "other_name",
                 f"The code would sign you in as {found.name}; you are {only}.",
                 "Sign in without `only` if that is what you want.",
             )
-        del self._codes[hashed(code)]
+        del self._codes[hash_token(code)]
         return self._keep(found.name, found.token)
 
-    def sign_in_by_token(self, token: str) -> Halves:
-        """Both halves of a new sign-in. Raise `Refused`: the token is wrong."""
+    def sign_in_by_token(self, token: str) -> SignInKeys:
+        """Both halves of a new sign-in. Raise `ProblemError`: the token is wrong."""
         caller = self.tokens.caller(token)
         if caller is None:
             raise self._no("The token is wrong.", "Ask whoever runs the server for one.")
@@ -132,26 +136,29 @@ class Door:
 
     def sign_out(self, cookie: str) -> None:
         """That sign-in is over, and so is what still answers it."""
-        name = hashed(cookie)
+        name = hash_token(cookie)
         with self._kept.changing() as kept:
             kept.pop(name, None)
         for leave in list(self._leavers.pop(name, ())):
             leave()
 
-    def _no(self, what: str, hint: str) -> Refused:
+    def _no(self, what: str, hint: str) -> ProblemError:
         """A wrong one. It cannot be guessed, so that too many only say so, and lock nobody out."""
         if seconds := self._wrong.wait(""):
             wait = quantity(round(seconds), "second")
-            return refused(
+            return problem_error(
                 "rate_limited",
                 "Too many codes or tokens were wrong.",
                 f"Try again in {wait}, or with the right one at once.",
                 ((b"retry-after", b"%d" % (int(seconds) + 1)),),
             )
-        return refused("no_token", what, hint)
+        return problem_error("no_token", what, hint)
 
-    def _keep(self, name: str, token: str) -> Halves:
-        halves, now = Halves(secrets.token_urlsafe(32), secrets.token_urlsafe(32)), self._clock()
+    def _keep(self, name: str, token: str) -> SignInKeys:
+        halves, now = (
+            SignInKeys(secrets.token_urlsafe(32), secrets.token_urlsafe(32)),
+            self._clock(),
+        )
         with self._kept.changing() as kept:
             over = [
                 one
@@ -162,14 +169,14 @@ class Door:
             for one in {*over, *same_name[: -(EACH - 1)]}:
                 kept.pop(one)
             until = now + SIGNED_IN_SECONDS
-            kept[hashed(halves.cookie)] = SignIn(name, token, hashed(halves.key), until)
+            kept[hash_token(halves.cookie)] = SignIn(name, token, hash_token(halves.key), until)
         return halves
 
     def _is_current(self, found: Code | SignIn) -> bool:
-        return bool(found.token) and same(found.token, self.tokens.stamp(found.name))
+        return bool(found.token) and is_same_secret(found.token, self.tokens.stamp(found.name))
 
 
-class Kept:
+class SignInFile:
     """The file of sign-ins, which several servers may share: each change is made of what is there.
 
     By the hash of their cookies, the oldest first.

@@ -20,7 +20,7 @@ MEDIA = "text/plain; version=0.0.4"  # the charset is said by whoever sends it
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Counted(Protocol):
+class MetricsSource(Protocol):
     """As much of the server's sessions as is counted."""
 
     def get_open(self, session_id: str) -> "Session | None": ...
@@ -30,7 +30,7 @@ class Counted(Protocol):
     ) -> Callable[[], None]: ...
 
 
-class Streaming(Protocol):
+class StreamCounter(Protocol):
     """As much of the streams."""
 
     def __len__(self) -> int: ...
@@ -38,7 +38,7 @@ class Streaming(Protocol):
     def told(self) -> int: ...
 
 
-class Spent(NamedTuple):
+class SessionUsage(NamedTuple):
     """What a session had used when it was last looked at."""
 
     prompts: float = 0
@@ -52,16 +52,21 @@ class Metrics:
     """Counts, from when it is made. Call it for the text."""
 
     def __init__(
-        self, sessions: Counted, streams: Streaming, errors: Mapping[str, int] | None = None
+        self,
+        sessions: MetricsSource,
+        streams: StreamCounter,
+        errors: Mapping[str, int] | None = None,
     ) -> None:
         self._sessions = sessions
         self._streams = streams
         self._errors: Mapping[str, int] = errors if errors is not None else {}
         self._since = time.time()
-        self._sum = Spent()
-        self._open: dict[str, tuple[Session, Spent]] = {}  # and what they had used when counted
+        self._sum = SessionUsage()
+        self._open: dict[
+            str, tuple[Session, SessionUsage]
+        ] = {}  # and what they had used when counted
         for session in sessions.open_sessions():
-            self._open[session.id] = session, spent(session)
+            self._open[session.id] = session, session_usage(session)
         self._deaf = sessions.on_changed(self._changed, others=False)
 
     def close(self) -> None:
@@ -84,16 +89,19 @@ class Metrics:
         if session is None:
             self._open.pop(session_id, None)
         elif session_id not in self._open or self._open[session_id][0] is not session:
-            self._open[session_id] = session, spent(session)  # what it used before was counted
+            self._open[session_id] = (
+                session,
+                session_usage(session),
+            )  # what it used before was counted
 
     def _count(self, session_id: str) -> None:
         if (found := self._open.get(session_id)) is None:
             return
         session, before = found
-        if (now := spent(session)) != before:
+        if (now := session_usage(session)) != before:
             self._open[session_id] = session, now
             grown = (max(0, new - old) for new, old in zip(now, before, strict=True))
-            self._sum = Spent(*(a + b for a, b in zip(self._sum, grown, strict=True)))
+            self._sum = SessionUsage(*(a + b for a, b in zip(self._sum, grown, strict=True)))
 
     def _gauges(self, sessions: "tuple[Session, ...]") -> Iterable[str]:
         running = sum(one.is_busy and not one.history.pending for one in sessions)
@@ -123,12 +131,12 @@ class Metrics:
         yield from _one("errors_total", "counter", "Answers that were a no.", errors)
 
 
-def spent(session: "Session") -> Spent:
+def session_usage(session: "Session") -> SessionUsage:
     """What a session has used so far."""
     used = session.metrics
     written = used.total_output_tokens
     read = used.tokens - written
-    return Spent(session.history.turn, read, written, used.cost, used.unpriced)
+    return SessionUsage(session.history.turn, read, written, used.cost, used.unpriced)
 
 
 def _one(
@@ -147,11 +155,11 @@ def _process() -> Iterable[str]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = used.ru_utime + used.ru_stime
     yield from _one("cpu_seconds_total", "counter", "CPU, user and system.", seconds, "process_")
-    held = resident()
+    held = resident_bytes()
     yield from _one("resident_memory_bytes", "gauge", "Resident memory.", held, "process_")
 
 
-def resident() -> int:
+def resident_bytes() -> int:
     """Bytes of memory that this process holds; where the system does not say, the most it had."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE

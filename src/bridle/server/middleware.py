@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from bridle.server.problems import REQUEST_ID, Problem, Refused, answer, broken, refused
+from bridle.server.problems import (
+    REQUEST_ID,
+    Problem,
+    ProblemError,
+    problem_error,
+    problem_messages,
+    unexpected_problem,
+)
 
 if TYPE_CHECKING:
     from bridle.server.auth import Caller
@@ -27,20 +34,20 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 Pairs = Iterable[tuple[bytes, bytes]]
 
 
-def values(headers: Pairs, name: bytes) -> list[bytes]:
+def header_values(headers: Pairs, name: bytes) -> list[bytes]:
     """All values that a header has."""
     return [value for key, value in headers if key.lower() == name]
 
 
-def only(headers: Pairs, name: bytes) -> bytes | None:
+def single_header(headers: Pairs, name: bytes) -> bytes | None:
     """The value of a header that is there exactly once, or None."""
-    found = values(headers, name)
+    found = header_values(headers, name)
     return found[0] if len(found) == 1 else None
 
 
-async def say(send: Send, problem: Problem, headers: Pairs = ()) -> None:
+async def send_problem(send: Send, problem: Problem, headers: Pairs = ()) -> None:
     """Answer with a problem."""
-    start, body = answer(problem, headers)
+    start, body = problem_messages(problem, headers)
     await send(start)
     await send({"type": "http.response.body", "body": body})
 
@@ -75,7 +82,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     stalled_seconds: float = 60.0
 
 
-class Meter:
+class TokenBucket:
     """How many requests each name has left: a bucket that fills at the rate."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float]) -> None:
@@ -104,15 +111,15 @@ class RateLimit:
     def __init__(self, app: App, limits: Limits) -> None:
         self._app = app
         self._limits = limits
-        self._meter = Meter(limits.rate, limits.burst, time.monotonic)
+        self._meter = TokenBucket(limits.rate, limits.burst, time.monotonic)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass it on, if it keeps within the limits."""
         if scope["type"] == "http":
             try:
                 self._check(scope)
-            except Refused as no:
-                await say(send, no.problem, no.headers)
+            except ProblemError as no:
+                await send_problem(send, no.problem, no.headers)
                 return
         await self._app(scope, receive, send)
 
@@ -121,7 +128,7 @@ class RateLimit:
         client = scope.get("client")
         name = f"name {caller.name}" if caller else f"at {client[0] if client else ''}"
         if seconds := self._meter.wait(name):
-            raise refused(
+            raise problem_error(
                 "rate_limited",
                 f"You sent more than {self._limits.rate:g} requests per second.",
                 f"Try again in {_whole(seconds)}.",
@@ -132,7 +139,7 @@ class RateLimit:
             raise _too_large("The address", size, self._limits.path_bytes)
 
 
-class WholeBody:
+class BufferedBody:
     """Hands a request on once its body is there: a client that leaves before asks for nothing.
 
     For an application that would answer such a client with a traceback.
@@ -146,9 +153,9 @@ class WholeBody:
         """Read the body, at most so many bytes, and pass the request on."""
         if scope["type"] == "http" and scope["method"] in _BODIES:
             try:
-                body = await read(receive, self._limit)
-            except Refused as no:
-                await say(send, no.problem, no.headers)
+                body = await read_body(receive, self._limit)
+            except ProblemError as no:
+                await send_problem(send, no.problem, no.headers)
                 return
             if body is None:
                 return
@@ -159,20 +166,20 @@ class WholeBody:
 async def read_json(scope: Scope, receive: Receive, limit: int, depth: int) -> bytes | None:
     """A request's body: JSON of at most so many bytes, nested at most so deep.
 
-    None if the client has gone. Raise `Refused`.
+    None if the client has gone. Raise `ProblemError`.
     """
     headers = scope["headers"]
-    announced = only(headers, b"content-length") or b"0"
+    announced = single_header(headers, b"content-length") or b"0"
     if announced.isdigit() and int(announced[:20]) > limit:
         raise _too_large("The body", int(announced[:20]), limit)
-    body = await read(receive, limit)
+    body = await read_body(receive, limit)
     if body:
-        _check(values(headers, b"content-type"), body, depth)
+        _check(header_values(headers, b"content-type"), body, depth)
     return body
 
 
-async def read(receive: Receive, limit: int) -> bytes | None:
-    """A body of at most so many bytes, None where its sender has gone. Raise `Refused`."""
+async def read_body(receive: Receive, limit: int) -> bytes | None:
+    """A body of at most so many bytes, None where its sender has gone. Raise `ProblemError`."""
     pieces, size = [], 0
     while True:
         message = await receive()
@@ -193,8 +200,8 @@ def _whole(seconds: float) -> str:
     return "a second" if count == 1 else f"{count} seconds"
 
 
-def _too_large(what: str, size: int, limit: int) -> Refused:
-    return refused(
+def _too_large(what: str, size: int, limit: int) -> ProblemError:
+    return problem_error(
         "too_large",
         f"{what} has {size:,} bytes or more; {limit:,} are allowed.",
         "Send less at once.",
@@ -204,13 +211,13 @@ def _too_large(what: str, size: int, limit: int) -> Refused:
 def _check(kinds: list[bytes], body: bytes, depth: int) -> None:
     kind = kinds[0].partition(b";")[0].strip().lower() if len(kinds) == 1 else b""
     if kind != _JSON:
-        raise refused(
+        raise problem_error(
             "unsupported_media",
             "The Content-Type is not JSON.",
             "Send it as `Content-Type: application/json`.",
         )
-    if too_deep(body, depth):
-        raise refused(
+    if is_too_deep(body, depth):
+        raise problem_error(
             "invalid_json",
             f"The body is nested more than {depth} levels deep.",
             "Send something with fewer levels.",
@@ -221,7 +228,7 @@ def _check(kinds: list[bytes], body: bytes, depth: int) -> None:
 _NESTING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
-def too_deep(body: bytes, depth: int) -> bool:
+def is_too_deep(body: bytes, depth: int) -> bool:
     """Is there JSON nested deeper than that? What stands in strings does not count."""
     if body.count(b"[") + body.count(b"{") <= depth:
         return False
@@ -323,7 +330,7 @@ class RequestMiddleware:
         except Exception as error:  # whatever breaks, a client gets an answer and no traceback
             if status:
                 raise
-            await say(send_with_headers, broken(error))
+            await send_problem(send_with_headers, unexpected_problem(error))
         finally:
             REQUEST_ID.reset(token)
             if _log.isEnabledFor(logging.INFO):
@@ -348,7 +355,7 @@ class RequestMiddleware:
 
 def _request_id(headers: Pairs) -> str:
     """The client's own ID of the request, if it sends a usable one, or a new one."""
-    given = (only(headers, b"x-request-id") or b"").decode("latin-1")
+    given = (single_header(headers, b"x-request-id") or b"").decode("latin-1")
     return given if _ID.fullmatch(given) else secrets.token_hex(8)
 
 

@@ -29,7 +29,7 @@ _MEDIA = {
 _PACKED = (".html", ".js", ".css", ".svg", ".json", ".txt", ".webmanifest")
 
 
-class Leaf(Struct, frozen=True):
+class PageFile(Struct, frozen=True):
     """A file of the page, ready to be sent."""
 
     media: str
@@ -45,9 +45,9 @@ class Page:
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
         self._files = _files(folder)
-        self._leaves: dict[str, Leaf] = {}
+        self._leaves: dict[str, PageFile] = {}
 
-    def leaf(self, path: str) -> Leaf | None:
+    def leaf(self, path: str) -> PageFile | None:
         """What is at that path; it is read when it is first asked for."""
         if path not in self._leaves:
             file = self._files.get(path)
@@ -65,16 +65,16 @@ def _files(folder: Path) -> dict[str, Path]:
     return paths
 
 
-def _leaf(file: Path) -> Leaf:
+def _leaf(file: Path) -> PageFile:
     hashed = bool(_HASHED.search(file.name)) and file.parent.name == "assets"
-    return leaf_of(file.read_bytes(), file.name, for_ever=hashed)
+    return page_file(file.read_bytes(), file.name, for_ever=hashed)
 
 
-def leaf_of(plain: bytes, name: str, *, for_ever: bool = False) -> Leaf:
+def page_file(plain: bytes, name: str, *, for_ever: bool = False) -> PageFile:
     """A file of that name with this content. Raise `KeyError` for a kind that is not served."""
     suffix = Path(name).suffix.lower()
     packed = gzip.compress(plain, 9, mtime=0) if suffix in _PACKED else b""
-    return Leaf(
+    return PageFile(
         media=_MEDIA[suffix],
         plain=plain,
         packed=packed if len(packed) < len(plain) else b"",

@@ -78,7 +78,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     request: str | UnsetType = UNSET
 
 
-class Refused(Exception):
+class ProblemError(Exception):
     """An error that is answered with this problem."""
 
     def __init__(self, problem: Problem, headers: Headers = ()) -> None:
@@ -101,9 +101,9 @@ def problem(code: str, detail: str, hint: str = "", **more: Any) -> Problem:
     )
 
 
-def refused(code: str, detail: str, hint: str = "", headers: Headers = ()) -> Refused:
+def problem_error(code: str, detail: str, hint: str = "", headers: Headers = ()) -> ProblemError:
     """An error that is answered with a problem of that code."""
-    return Refused(problem(code, detail, hint), headers)
+    return ProblemError(problem(code, detail, hint), headers)
 
 
 _KNOWN: tuple[tuple[type[errors.AgentError], str], ...] = (
@@ -127,9 +127,9 @@ _KNOWN: tuple[tuple[type[errors.AgentError], str], ...] = (
 _SHOWN = ("by", "allowed")  # what of a refusal's `more` a client is told
 
 
-def of(error: BaseException) -> Problem:
+def problem_for(error: BaseException) -> Problem:
     """The problem that a client gets for an error. Log an error that nobody foresaw."""
-    if isinstance(error, Refused):
+    if isinstance(error, ProblemError):
         return error.problem
     if isinstance(error, Refusal):
         more = {name: error.more[name] for name in _SHOWN if name in error.more}
@@ -138,10 +138,10 @@ def of(error: BaseException) -> Problem:
         for kind, code in _KNOWN:
             if isinstance(error, kind):
                 return problem(code, error.message, error.hint)
-    return broken(error)
+    return unexpected_problem(error)
 
 
-def broken(error: BaseException) -> Problem:
+def unexpected_problem(error: BaseException) -> Problem:
     """The problem for an error that nobody foresaw, which is logged under a number."""
     incident = secrets.token_hex(6)
     _log.error("incident %s in request %s", incident, REQUEST_ID.get() or "-", exc_info=error)
@@ -155,7 +155,7 @@ def broken(error: BaseException) -> Problem:
 
 def headers_of(error: BaseException, found: Problem) -> dict[str, str]:
     """The headers that go with a problem."""
-    if isinstance(error, Refused):
+    if isinstance(error, ProblemError):
         return {name.decode(): value.decode() for name, value in error.headers}
     return {"retry-after": "5"} if found.status == 429 else {}
 
@@ -169,7 +169,7 @@ def encode_problem(found: Problem) -> bytes:
     return encode(replace(found, request=request) if request else found)
 
 
-def answer(
+def problem_messages(
     found: Problem, headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> tuple[dict[str, Any], bytes]:
     """The start of a response that says it, and its body."""

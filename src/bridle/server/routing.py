@@ -21,7 +21,15 @@ from starlette.routing import Match, Route
 
 from bridle.protocols.session_values import Role
 from bridle.server.middleware import App, Limits, Receive, Scope, Send, read_json
-from bridle.server.problems import MEDIA, Problem, Refused, encode, encode_problem, problem, refused
+from bridle.server.problems import (
+    MEDIA,
+    Problem,
+    ProblemError,
+    encode,
+    encode_problem,
+    problem,
+    problem_error,
+)
 
 JSON = "application/json"
 LARGEST = 2**53 - 1  # what every client's numbers can hold
@@ -71,8 +79,8 @@ class Declaration(Struct, frozen=True, kw_only=True):
 class Api(Struct, frozen=True):
     """What the routes of one application have in common.
 
-    `authorize` raises `Refused` if the caller may not use a route; `problem_of` says what a client
-    is told of an error.
+    `authorize` raises `ProblemError` if the caller may not use a route. `problem_of` says what a
+    client is told of an error.
     """
 
     context: Any
@@ -165,18 +173,18 @@ class ApiRoute(Route):
 
     def _body(self, content: bytes) -> Any:
         if not content:
-            raise refused("invalid_json", "There is no body.", "Send one whole JSON value.")
+            raise problem_error("invalid_json", "There is no body.", "Send one whole JSON value.")
         assert self._decode is not None
         try:
             return self._decode(content)
         except msgspec.ValidationError as error:
-            raise refused(
+            raise problem_error(
                 "invalid_request",
                 f"The body does not fit: {error}.",
                 "GET /api/openapi.json has the shape of every body.",
             ) from error
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            raise refused(
+            raise problem_error(
                 "invalid_json", f"The body cannot be read: {error}.", "Send one whole JSON value."
             ) from error
 
@@ -186,7 +194,9 @@ class ApiRoute(Route):
         if unknown is not None and self.declaration.role is not None:
             known = ", ".join(sorted(self.query_names))
             hint = f"It has these: {known}." if known else "It has none."
-            raise refused("invalid_request", f"There is no query parameter {unknown[:60]!r}.", hint)
+            raise problem_error(
+                "invalid_request", f"There is no query parameter {unknown[:60]!r}.", hint
+            )
         known_ones = {self.query_names[key]: given[key] for key in given if key in self.query_names}
         found.update(_converted(self.query, known_ones, self.query_names))
 
@@ -286,15 +296,15 @@ def free_paths(routes: Iterable[ApiRoute]) -> Callable[[str], bool]:
     return lambda path: path in exact or path.startswith(folders)
 
 
-def _routing_error(request: Request, error: HTTPException) -> Refused:
+def _routing_error(request: Request, error: HTTPException) -> ProblemError:
     """A request that no route takes."""
     if error.status_code != 405:
-        return Refused(problem("not_found", "There is nothing at this address.", _WHERE))
+        return ProblemError(problem("not_found", "There is nothing at this address.", _WHERE))
     scope = dict(request.scope)
     routes = [one for one in request.app.routes if one.matches(scope)[0] is not Match.NONE]
     allowed = ", ".join(sorted({method for one in routes for method in one.methods}))
     found = problem("method_not_allowed", "This address does not take that method.", _WHERE)
-    return Refused(found, ((b"allow", allowed.encode()),))
+    return ProblemError(found, ((b"allow", allowed.encode()),))
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:
@@ -325,7 +335,7 @@ def _converted(kind: type[Struct], given: dict[str, str], names: dict[str, str])
     try:
         found = msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise refused("invalid_request", _misfit(str(error), names), _WHERE) from error
+        raise problem_error("invalid_request", _misfit(str(error), names), _WHERE) from error
     return {name: getattr(found, name) for name in given}
 
 

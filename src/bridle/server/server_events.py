@@ -23,7 +23,7 @@ from bridle.protocols.session_values import (
     SessionInfo,
     SessionPage,
 )
-from bridle.server.sse import KEEP_ALIVE, QUIET, data_of, told
+from bridle.server.sse import KEEP_ALIVE, QUIET, event_bytes, event_data
 from bridle.service.threads import in_thread
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ApprovalSettled(Struct, frozen=True, rename="camel"):
     answered: dict[str, Any] = {}
 
 
-class Known(Protocol):
+class SessionSource(Protocol):
     """As much of the server's sessions as a feed looks at."""
 
     catalog: SessionCatalog
@@ -64,7 +64,7 @@ class Known(Protocol):
     def get_open(self, session_id: str) -> "Session | None": ...
 
 
-class Listed(Known, Protocol):
+class ListedSessions(SessionSource, Protocol):
     """As much of the server's sessions as is looked at here."""
 
     async def list(self, query: str = "", limit: int = 50) -> SessionPage: ...
@@ -73,10 +73,10 @@ class Listed(Known, Protocol):
     async def pending(self) -> PendingApprovals: ...
 
 
-class Notices:
+class ServerEvents:
     """The one who looks, and those who are told."""
 
-    def __init__(self, sessions: Listed) -> None:
+    def __init__(self, sessions: ListedSessions) -> None:
         self.over = False
         self._sessions = sessions
         self._channel: Channel[bytes] = Channel()
@@ -104,7 +104,7 @@ class Notices:
         found = await self._sessions.list(limit=_SHOWN)
         for line in found.sessions:
             self._lines.setdefault(line.id, _plain(line))
-        return told("sessions", found)
+        return event_bytes("sessions", found)
 
     def changed(self, session_id: str, how: str) -> None:
         """Something happened in that session."""
@@ -179,7 +179,7 @@ class Notices:
         before, line = self._lines.get(session_id), _plain(view)
         self._lines[session_id] = line
         if line != before:
-            self._channel.publish([told("session", SessionChanged(how, view))])
+            self._channel.publish([event_bytes("session", SessionChanged(how, view))])
         if view.waiting or self._pending.get(session_id):
             await self._tell_questions(session_id)
 
@@ -188,7 +188,7 @@ class Notices:
         self._pending.pop(session_id, None)
         if self._lines.pop(session_id, None) is not None:
             gone = SessionChanged("deleted", SessionInfo(id=session_id))
-            self._channel.publish([told("session", gone)])
+            self._channel.publish([event_bytes("session", gone)])
 
     async def _tell_questions(self, session_id: str) -> None:
         try:
@@ -199,10 +199,10 @@ class Notices:
         before, now = self._pending.get(session_id, {}), {one.shown: one for one in found}
         self._pending[session_id] = now
         for shown in now.keys() - before.keys():
-            self._channel.publish([told("approval_required", now[shown])])
+            self._channel.publish([event_bytes("approval_required", now[shown])])
         for shown in before.keys() - now.keys():
             settled = await self._settled(before[shown])
-            self._channel.publish([told("approval_answered", settled)])
+            self._channel.publish([event_bytes("approval_answered", settled)])
 
     async def _settled(self, asked: ApprovalRequest) -> ApprovalSettled:
         catalog = self._sessions.catalog
@@ -221,7 +221,7 @@ def _answer(catalog: SessionCatalog, asked: ApprovalRequest) -> dict[str, Any]:
         for record in catalog.read(asked.session_id, asked.seq):
             event = record.event
             if isinstance(event, ApprovalAnswered) and event.shown == asked.shown:
-                return data_of(event)
+                return event_data(event)
     except AgentError as error:
         log.debug("session %s: %s", asked.session_id, error)
     return {}

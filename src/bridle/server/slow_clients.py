@@ -11,7 +11,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bridle.server.middleware import Limits, with_security_headers
-from bridle.server.problems import Problem, answer, problem
+from bridle.server.problems import Problem, problem, problem_messages
 from bridle.server.sse import ABORT
 
 
@@ -117,7 +117,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, found: Problem) -> None:
         self._stop()
-        start, body = answer(found, ((b"connection", b"close"),))
+        start, body = problem_messages(found, ((b"connection", b"close"),))
         lines = [b"HTTP/1.1 %d %b" % (found.status, HTTPStatus(found.status).phrase.encode())]
         lines += [name + b": " + value for name, value in with_security_headers(start["headers"])]
         self.transport.write(b"\r\n".join([*lines, b"", body]))

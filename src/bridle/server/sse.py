@@ -16,7 +16,7 @@ import msgspec
 from bridle.events import Event
 from bridle.protocols.codec import encode_data
 from bridle.protocols.store import Record
-from bridle.server.auth import Stay
+from bridle.server.auth import AccessLease
 from bridle.server.middleware import Receive, Send
 from bridle.service.records import line_number, record_line, without_breaks
 from bridle.stores.log_format import HEADER
@@ -60,15 +60,15 @@ class Frame(NamedTuple):
 
 def to_frame(found: Record | bytes) -> Frame:
     """A record, or a line of a log that its hash has proven."""
-    return named(record_line(found))
+    return line_frame(record_line(found))
 
 
-def data_of(event: Event) -> dict[str, Any]:
+def event_data(event: Event) -> dict[str, Any]:
     """An event as the log has it."""
     return _decode(encode_data(event))
 
 
-def named(body: bytes) -> Frame:
+def line_frame(body: bytes) -> Frame:
     """A line without its hash, and what it is called."""
     body = without_breaks(body)
     header = HEADER.match(body)
@@ -82,14 +82,14 @@ def named(body: bytes) -> Frame:
     return Frame(int(header[1]), name, body)
 
 
-def told(name: str, value: Any, settled: int = -1) -> bytes:
+def event_bytes(name: str, value: Any, settled: int = -1) -> bytes:
     """Something that is no record, as an event; with `settled`, a client's position goes there."""
     data = _encode(value).translate(_BREAKS)
     place = b"id: %d\n" % settled if settled >= 0 else b""
     return b"%bevent: %b\ndata: %b\n\n" % (place, name.encode(), data)
 
 
-def position(settled: int) -> bytes:
+def position_bytes(settled: int) -> bytes:
     """Everything up to here would survive: it moves a client's position, and dispatches nothing."""
     return b"id: %d\n\n" % settled
 
@@ -99,14 +99,14 @@ _LOOK = 10.0  # seconds between two looks at whether it may go on
 _END = {"type": "http.response.body", "body": b""}
 Head = list[tuple[bytes, bytes]]
 
-EVENTS: Head = [
+EVENT_STREAM_HEADERS: Head = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
 
 
-class Flow:
+class StreamResponse:
     """Pieces on their way to one client; an ASGI application."""
 
     def __init__(
@@ -115,7 +115,7 @@ class Flow:
         first: bytes,
         head: Head,
         patience: float,
-        stay: Stay,
+        stay: AccessLease,
     ) -> None:
         self._pieces = pieces
         self._first = first
@@ -125,18 +125,18 @@ class Flow:
         self._since: float | None = None  # when the piece that is being sent was handed over
 
     @classmethod
-    async def begun(
+    async def start(
         cls,
         pieces: AsyncIterator[bytes],
         head: Head,
         patience: float,
-        stay: Stay | None = None,
-    ) -> "Flow":
+        stay: AccessLease | None = None,
+    ) -> "StreamResponse":
         """A flow whose first piece has come; a client has so many seconds to take each.
 
         `stay` says whether it may go on; it is asked now and then, and may end it at once.
         """
-        return cls(pieces, await anext(pieces, b""), head, patience, stay or Stay())
+        return cls(pieces, await anext(pieces, b""), head, patience, stay or AccessLease())
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send it, until it ends, the client goes, or may not have it any more."""

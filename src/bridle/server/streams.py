@@ -17,15 +17,15 @@ from bridle.errors import AgentError, UnknownSession
 from bridle.protocols.session_catalog import LogReader, SessionCatalog
 from bridle.protocols.session_errors import Refusal, ServerStopping
 from bridle.protocols.store import Record
-from bridle.server.server_events import Known, Listed, Notices
-from bridle.server.sse import KEEP_ALIVE, QUIET, RETRY, position, to_frame, told
+from bridle.server.server_events import ListedSessions, ServerEvents, SessionSource
+from bridle.server.sse import KEEP_ALIVE, QUIET, RETRY, event_bytes, position_bytes, to_frame
 from bridle.service.log_follower import BLOCK, LogFollower
 from bridle.service.threads import in_thread
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
 
-STOPPING = told("stopping", {})
+STOPPING = event_bytes("stopping", {})
 MOST = 2_000  # streams
 EACH = 1_000  # ... of one name
 
@@ -80,7 +80,7 @@ class Item(NamedTuple):
     data: bytes
 
 
-class Place:
+class Subscriber:
     """One who watches: a place among those who are told, and how many bytes were taken."""
 
     __slots__ = ("taken", "watcher")
@@ -90,10 +90,10 @@ class Place:
         self.taken = taken
 
 
-class Feed:
+class SessionBroadcast:
     """What is told of one session, while somebody watches it."""
 
-    def __init__(self, sessions: Known, session_id: str) -> None:
+    def __init__(self, sessions: SessionSource, session_id: str) -> None:
         loop = asyncio.get_running_loop()
         self.session_id = session_id
         self.last = 0  # the newest that was told, or that was on disk before we began
@@ -105,7 +105,7 @@ class Feed:
         self.farewell = b""  # what everybody is told at the end
         self._sessions = sessions
         self._channel: Channel[Item] = Channel()
-        self._places: dict[Place, None] = {}
+        self._places: dict[Subscriber, None] = {}
         self._bytes = 0  # told so far
         self._given = 0  # the newest position that was told
         self._spoke = loop.time()
@@ -114,13 +114,13 @@ class Feed:
         self._quiet = loop.call_later(QUIET, self._keep_alive)
         self._task = asyncio.create_task(self._run())
 
-    def join(self) -> Place:
+    def join(self) -> Subscriber:
         """One more, who is told everything after `last`."""
-        place = Place(self._channel.join(), self._bytes)
+        place = Subscriber(self._channel.join(), self._bytes)
         self._places[place] = None
         return place
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: Subscriber) -> None:
         """That one has gone."""
         self._places.pop(place, None)
         self._channel.leave(place.watcher)
@@ -272,7 +272,7 @@ class Feed:
         self.mark = max(self.mark, settled)
         if (given := min(self.mark, self.last)) > self._given:
             self._given = given
-            self._tell([Item(0, given, position(given))])
+            self._tell([Item(0, given, position_bytes(given))])
 
     def _await_mark(self, session: "Session", seconds: float = _MARK) -> None:
         """What was told may not survive yet: look again in a while."""
@@ -304,14 +304,14 @@ def _now() -> float:
 _PIECE = 1 << 16  # bytes that are handed over at a time, however large a record is
 
 
-class Viewer:
+class SessionViewer:
     """A stream of one client. Nothing is let go of without `leave`."""
 
-    def __init__(self, feed: Feed, catalog: SessionCatalog, after: int) -> None:
+    def __init__(self, feed: SessionBroadcast, catalog: SessionCatalog, after: int) -> None:
         self.feed = feed
         self._catalog = catalog
         self._last = self._mark = after  # the newest that was given, and the newest position
-        self._place: Place | None = None
+        self._place: Subscriber | None = None
         self._reader: LogReader | None = None
         self._stage: Callable[[], Awaitable[bytes]] | None = self._begin
 
@@ -363,7 +363,7 @@ class Viewer:
         if self._last <= max(end, self.feed.newest) or self.feed.over:
             return b""
         self._last, self._mark = end, min(end, self.feed.mark)  # there is no such record
-        return told("resync", {"after": end}, self._mark)
+        return event_bytes("resync", {"after": end}, self._mark)
 
     async def _live(self) -> bytes:
         """What everybody is told, until the end or until it was too much."""
@@ -373,10 +373,10 @@ class Viewer:
                 return chunk
         self._stage = None
         if place.watcher.lagging:
-            return told("resync", {"after": self._mark}, self._mark)
+            return event_bytes("resync", {"after": self._mark}, self._mark)
         return self.feed.farewell
 
-    def _join(self) -> Place:
+    def _join(self) -> Subscriber:
         if self._place is None:
             self._place = self.feed.join()
         return self._place
@@ -390,7 +390,7 @@ class Viewer:
         self._mark = max(self._mark, min(self._last, settled))
         return b"".join(chunks)
 
-    def _taken(self, place: Place, batch: Sequence[Item]) -> bytes:
+    def _taken(self, place: Subscriber, batch: Sequence[Item]) -> bytes:
         """What of a batch is new to this one."""
         chunks = []
         for seq, mark, data in batch:
@@ -416,7 +416,7 @@ def pieces(chunk: bytes) -> Iterable[bytes]:
     return (chunk[start : start + _PIECE] for start in range(0, len(chunk), _PIECE))
 
 
-class Watched(Listed, Protocol):
+class StreamedSessions(ListedSessions, Protocol):
     """As much of the server's sessions as its streams look at."""
 
     def on_changed(
@@ -427,11 +427,11 @@ class Watched(Listed, Protocol):
 class Streams:
     """Who watches what."""
 
-    def __init__(self, sessions: Watched, *, most: int = MOST, each: int = EACH) -> None:
+    def __init__(self, sessions: StreamedSessions, *, most: int = MOST, each: int = EACH) -> None:
         self._sessions = sessions
         self._admission = Admission(most, each)
-        self._feeds: dict[str, Feed] = {}
-        self._notices: Notices | None = None  # while somebody listens
+        self._feeds: dict[str, SessionBroadcast] = {}
+        self._notices: ServerEvents | None = None  # while somebody listens
         self._told = 0  # records, by feeds that have ended
         self._stopping = False
         self._deaf = sessions.on_changed(self._changed, others=False)
@@ -475,7 +475,7 @@ class Streams:
             self._check()
             notices = self._notices
             if notices is None or notices.over:
-                notices = self._notices = Notices(self._sessions)
+                notices = self._notices = ServerEvents(self._sessions)
                 self._unheard = self._sessions.on_changed(notices.changed)
             watcher = notices.join()
             try:
@@ -483,7 +483,7 @@ class Streams:
                 while batch := await watcher.batch():
                     yield b"".join(batch)
                 if watcher.lagging:
-                    yield told("resync", {})
+                    yield event_bytes("resync", {})
                 elif self._stopping:
                     yield STOPPING
             finally:
@@ -510,14 +510,14 @@ class Streams:
         if session_id in self._feeds:
             self._feeds[session_id].changed()
 
-    def _watch(self, session_id: str, after: int) -> Viewer:
+    def _watch(self, session_id: str, after: int) -> SessionViewer:
         feed = self._feeds.get(session_id)
         if feed is None or feed.over:  # one that is over is closed by the last who watched it
-            feed = self._feeds[session_id] = Feed(self._sessions, session_id)
+            feed = self._feeds[session_id] = SessionBroadcast(self._sessions, session_id)
         feed.viewers += 1
-        return Viewer(feed, self._sessions.catalog, after)
+        return SessionViewer(feed, self._sessions.catalog, after)
 
-    async def _leave(self, viewer: Viewer) -> None:
+    async def _leave(self, viewer: SessionViewer) -> None:
         viewer.leave()
         feed = viewer.feed
         feed.viewers -= 1
@@ -528,7 +528,7 @@ class Streams:
         self._told += feed.told
         await feed.close()
 
-    async def _unhear(self, notices: Notices, watcher: Watcher[bytes]) -> None:
+    async def _unhear(self, notices: ServerEvents, watcher: Watcher[bytes]) -> None:
         notices.leave(watcher)
         if not len(notices):
             if self._notices is notices:

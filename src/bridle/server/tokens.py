@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from bridle.errors import ConfigError
 from bridle.protocols.session_values import ROLES, Role
-from bridle.server.auth import OWNER, Caller, same
+from bridle.server.auth import OWNER, Caller, is_same_secret
 from bridle.workspace import fs
 
 OWN_FILE = "token"
@@ -61,11 +61,11 @@ class Tokens:
 
     def caller(self, token: str) -> Caller | None:
         """Whom it names."""
-        if same(token, self.own):
+        if is_same_secret(token, self.own):
             return Caller(OWNER, "admin")
         self._look()
-        digest = hashed(token)
-        found = [one for one in self._named if same(one.hash, digest)]
+        digest = hash_token(token)
+        found = [one for one in self._named if is_same_secret(one.hash, digest)]
         return Caller(found[0].name, found[0].role) if found else None
 
     def named(self, name: str) -> Caller | None:
@@ -78,10 +78,10 @@ class Tokens:
     def stamp(self, name: str) -> str:
         """What tells the token that somebody has now, in its role, from any other; or nothing."""
         if name == OWNER:
-            return hashed(f"{OWNER} admin {hashed(self.own)}")
+            return hash_token(f"{OWNER} admin {hash_token(self.own)}")
         self._look()
         found = (f"{one.name} {one.role} {one.hash}" for one in self._named if one.name == name)
-        return next(map(hashed, found), "")
+        return next(map(hash_token, found), "")
 
     def list(self) -> tuple[NamedToken, ...]:
         """The named ones."""
@@ -99,7 +99,7 @@ class Tokens:
                 "and that means nothing else in a log (expiry, grant, hook, task …).",
             )
         token = secrets.token_urlsafe(32)
-        self._keep((*self._named, NamedToken(name, role, hashed(token))))
+        self._keep((*self._named, NamedToken(name, role, hash_token(token))))
         return token
 
     def revoke(self, name: str) -> None:
@@ -136,7 +136,7 @@ class Tokens:
             self._seen = seen
 
 
-def hashed(token: str) -> str:
+def hash_token(token: str) -> str:
     """What is kept of a token. It is random and long, so that a plain hash is enough."""
     return "sha256:" + hashlib.sha256(token.encode()).hexdigest()
 

@@ -9,11 +9,11 @@ import aiohttp
 import jwt
 
 from bridle.chat import ChatApp, ServiceLimits
-from bridle.server.auth import Names
-from bridle.server.chat.app import ChatServer, ChatServing
-from bridle.server.chat.context import LIMITS, ChatRoom
-from bridle.server.chat.jwt import AUDIENCE, Bearing, Secret
-from bridle.server.http import bound
+from bridle.server.auth import AllowedHosts
+from bridle.server.chat.app import ChatLifecycle, ChatServer
+from bridle.server.chat.context import LIMITS, ChatContext
+from bridle.server.chat.jwt import AUDIENCE, JwtVerifier, SharedSecret
+from bridle.server.http import bind
 
 SECRET = "a secret that is long enough for HS256, and known to tests alone"
 
@@ -115,12 +115,12 @@ async def chat(database, *, limits=LIMITS, around=None, bearing=None, app=None, 
     app = app or ChatApp(
         database=database, provider="offline", service_limits=ServiceLimits(**serves)
     )
-    room = ChatRoom(app, bearing or Bearing(Secret(SECRET)), limits)
-    with bound("127.0.0.1", 0) as listening:
+    room = ChatContext(app, bearing or JwtVerifier(SharedSecret(SECRET)), limits)
+    with bind("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        server = ChatServer(room, Names(port, "127.0.0.1"))
+        server = ChatServer(room, AllowedHosts(port, "127.0.0.1"))
         hosted = around(server) if around else server
-        serving = ChatServing(hosted, listening, is_guarded=True)
+        serving = ChatLifecycle(hosted, listening, is_guarded=True)
         await serving.start()
         try:
             connector = aiohttp.TCPConnector(limit=0)

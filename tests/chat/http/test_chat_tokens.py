@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from rig_chat import SECRET, chat, token
 
 from bridle.errors import ConfigError
-from bridle.server.chat.jwt import Bearing, KeySet, Secret, Unknown
+from bridle.server.chat.jwt import InvalidToken, JwksFile, JwtVerifier, SharedSecret
 
 
 def unsigned(head, **said):
@@ -54,8 +54,8 @@ WRONG = tuple(wrong_ones())
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_token_names_nobody(name):
-    with pytest.raises(Unknown):
-        Bearing(Secret(SECRET)).user(wrong_ones()[name])
+    with pytest.raises(InvalidToken):
+        JwtVerifier(SharedSecret(SECRET)).user(wrong_ones()[name])
 
 
 def test_every_wrong_token_is_401_and_none_is_said_again(sqlite_url):
@@ -78,27 +78,27 @@ def test_every_wrong_token_is_401_and_none_is_said_again(sqlite_url):
 
 
 def test_an_issuer_counts_where_one_is_asked_for():
-    strict = Bearing(Secret(SECRET), issuer="https://id.example")
+    strict = JwtVerifier(SharedSecret(SECRET), issuer="https://id.example")
     assert strict.user(token(iss="https://id.example")) == "ana"
     for wrong in (token(), token(iss="https://evil.example")):
-        with pytest.raises(Unknown):
+        with pytest.raises(InvalidToken):
             strict.user(wrong)
 
 
 def test_a_short_secret_is_refused():
     with pytest.raises(ConfigError, match="could be guessed"):
-        Secret("short")
-    assert "secret" not in repr(Secret(SECRET)).lower().replace("secret(", "")
+        SharedSecret("short")
+    assert "secret" not in repr(SharedSecret(SECRET)).lower().replace("secret(", "")
 
 
 def test_what_is_minted_is_good_until_it_expires():
-    minted = Secret(SECRET).mint("ana", 60)
-    assert Bearing(Secret(SECRET)).user(minted) == "ana"
-    with pytest.raises(Unknown) as old:
-        Bearing(Secret(SECRET)).user(Secret(SECRET).mint("ana", -60))
+    minted = SharedSecret(SECRET).mint("ana", 60)
+    assert JwtVerifier(SharedSecret(SECRET)).user(minted) == "ana"
+    with pytest.raises(InvalidToken) as old:
+        JwtVerifier(SharedSecret(SECRET)).user(SharedSecret(SECRET).mint("ana", -60))
     assert old.value.expired
     with pytest.raises(ConfigError, match="sessions"):
-        Secret(SECRET).mint("sessions", 60)
+        SharedSecret(SECRET).mint("sessions", 60)
 
 
 def key_set(path, **keys):
@@ -122,7 +122,7 @@ def test_keys_of_a_file_check_what_their_owners_signed(tmp_path):
     r, e = rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP256R1())
     d = ed25519.Ed25519PrivateKey.generate()
     path = key_set(tmp_path / "keys.json", r=r, e=e, d=d)
-    bearing = Bearing(KeySet(path))
+    bearing = JwtVerifier(JwksFile(path))
     for key, algorithm, kid in ((r, "RS256", "r"), (e, "ES256", "e"), (d, "EdDSA", "d")):
         assert bearing.user(signed(key, algorithm, kid)) == "ana"
     public = r.public_key().public_bytes(
@@ -141,7 +141,7 @@ def test_keys_of_a_file_check_what_their_owners_signed(tmp_path):
         "a secret": token(),
     }
     for name, one in wrong.items():
-        with pytest.raises(Unknown):
+        with pytest.raises(InvalidToken):
             bearing.user(one)
             pytest.fail(name)
 
@@ -165,11 +165,11 @@ def _hs_with(public):
 def test_a_file_of_keys_that_changes_is_read_again_and_a_broken_one_is_not(tmp_path):
     old, new = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     path = key_set(tmp_path / "keys.json", e=old)
-    bearing = Bearing(KeySet(path))
+    bearing = JwtVerifier(JwksFile(path))
     assert bearing.user(signed(old, "ES256")) == "ana"
     key_set(path, e1=new)
     assert bearing.user(signed(new, "ES256", "e1")) == "ana"
-    with pytest.raises(Unknown):
+    with pytest.raises(InvalidToken):
         bearing.user(signed(old, "ES256"))
     path.write_text("{")
     assert bearing.user(signed(new, "ES256", "e1")) == "ana"
@@ -182,6 +182,6 @@ def test_a_file_without_public_keys_is_no_file_to_start_with(tmp_path, text):
     path = tmp_path / "keys.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match="cannot be read"):
-        KeySet(path)
+        JwksFile(path)
     with pytest.raises(ConfigError):
-        KeySet(tmp_path / "nowhere.json")
+        JwksFile(tmp_path / "nowhere.json")

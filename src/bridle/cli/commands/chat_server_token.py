@@ -28,9 +28,9 @@ def command(user: str, secret_file: str | None, audience: str, hours: float) -> 
     from bridle.cli.chat_server_setup import check_installed, secret_of
 
     check_installed()
-    from bridle.server.chat.jwt import Secret
+    from bridle.server.chat.jwt import SharedSecret
 
-    click.echo(Secret(secret_of(secret_file)).mint(user, hours * 3600, audience))
+    click.echo(SharedSecret(secret_of(secret_file)).mint(user, hours * 3600, audience))
     said = f"  {plain(user)} · valid for {quantity(hours, 'hour')}"
     click.echo(paint_for(sys.stderr).dim(said), err=True)
 

@@ -17,10 +17,10 @@ from bridle import __version__
 from bridle.agents.acp.updates import to_wire
 from bridle.engine.engine import Engine, new_id
 from bridle.errors import SessionClosed, SessionLocked, UnknownSession
-from bridle.server.acp.host import EditorsServer, Host, Place
-from bridle.server.acp.jsonrpc import Lines, Peer, Reply
+from bridle.server.acp.host import EditorHost, EditorMcpServer, EngineKey
+from bridle.server.acp.jsonrpc import JsonLines, Peer, Reply
 from bridle.server.acp.options import COMMANDS, MODE, MODEL
-from bridle.server.acp.session import Conversation, command_of, parts_of
+from bridle.server.acp.session import EditorSession, parse_blocks, parse_command
 from bridle.stores.reader import SessionFolder
 from bridle.stores.transfer import delete, fork
 from bridle.workspace.text import one_line
@@ -28,14 +28,14 @@ from bridle.workspace.text import one_line
 Asked = Callable[[Any], Awaitable[Any]]
 
 
-class EditorsAgent:
+class EditorAgent:
     """bridle, as one editor sees it."""
 
-    def __init__(self, lines: Lines, host: Host) -> None:
+    def __init__(self, lines: JsonLines, host: EditorHost) -> None:
         self._host = host
         self._peer = Peer(lines, self._asked, self._told)
         self._engines = Engines(host)
-        self._conversations: dict[str, Conversation] = {}
+        self._conversations: dict[str, EditorSession] = {}
         self._methods: dict[str, tuple[type[BaseModel], Asked]] = {
             "initialize": (schema.InitializeRequest, self._initialize),
             "authenticate": (schema.AuthenticateRequest, self._authenticate),
@@ -115,7 +115,7 @@ class EditorsAgent:
 
     async def _new(self, request: schema.NewSessionRequest) -> Reply:
         engine = await self._engines.at(place_of(request))
-        one = self._opened(Conversation(self._peer, engine, await engine.session(), self._host))
+        one = self._opened(EditorSession(self._peer, engine, await engine.session(), self._host))
         return Reply({"sessionId": one.id, **one.state()}, one.begin)
 
     async def _load(self, request: schema.LoadSessionRequest) -> Reply:
@@ -135,7 +135,7 @@ class EditorsAgent:
 
     async def _list(self, request: schema.ListSessionsRequest) -> dict[str, Any]:
         found = await asyncio.to_thread(
-            listed, self._host.folder, request.cwd or "", request.cursor or ""
+            list_sessions, self._host.folder, request.cwd or "", request.cursor or ""
         )
         return to_wire(found)
 
@@ -151,8 +151,8 @@ class EditorsAgent:
 
     async def _prompt(self, request: schema.PromptRequest) -> dict[str, Any]:
         one = self._known(request.session_id)
-        parts = parts_of(request.prompt, one.root)
-        word, rest = command_of(parts)
+        parts = parse_blocks(request.prompt, one.root)
+        word, rest = parse_command(parts)
         if word in COMMANDS:
             await one.obey(word, rest)
             return to_wire(schema.PromptResponse(stop_reason="end_turn"))
@@ -174,7 +174,7 @@ class EditorsAgent:
             raise RequestError(-32602, f"there is no setting {request.config_id!r}")
         return {"configOptions": [to_wire(found) for found in one.settings()]}
 
-    def _known(self, session_id: str) -> Conversation:
+    def _known(self, session_id: str) -> EditorSession:
         one = self._conversations.get(session_id)
         if one is None or one.session.is_closed:
             raise UnknownSession(
@@ -182,7 +182,7 @@ class EditorsAgent:
             )
         return one
 
-    async def _taken_up(self, request: Any, session_id: str) -> Conversation:
+    async def _taken_up(self, request: Any, session_id: str) -> EditorSession:
         """The session, held by us from now on. Raise `UnknownSession`, `SessionLocked`."""
         if (before := self._conversations.get(session_id)) is not None:
             await before.rest()
@@ -196,16 +196,16 @@ class EditorsAgent:
         except SessionLocked as error:
             error.hint = "Close it there, or look at it with `bridle sessions show`."
             raise
-        return self._opened(Conversation(self._peer, engine, session, self._host))
+        return self._opened(EditorSession(self._peer, engine, session, self._host))
 
     def _is_there(self, session_id: str) -> bool:
         return Path(self._host.folder.path(session_id)).is_file()
 
-    def _opened(self, one: Conversation) -> Conversation:
+    def _opened(self, one: EditorSession) -> EditorSession:
         self._conversations[one.id] = one
         return one
 
-    async def _let_go(self, one: Conversation) -> None:
+    async def _let_go(self, one: EditorSession) -> None:
         self._conversations.pop(one.id, None)
         await one.close()
 
@@ -216,13 +216,13 @@ _PAGE = 50
 class Engines:
     """The engines that are open."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: EditorHost) -> None:
         self._host = host
-        self._engines: dict[Place, Engine] = {}
+        self._engines: dict[EngineKey, Engine] = {}
         self._making = asyncio.Lock()
         self._closed = False
 
-    async def at(self, place: Place) -> Engine:
+    async def at(self, place: EngineKey) -> Engine:
         """The engine of that place. Raise `ConfigError`, `RequestError`."""
         async with self._making:
             if self._closed:
@@ -249,26 +249,26 @@ def _check(folder: str) -> None:
         raise RequestError(-32602, f"there is no folder {folder!r}")
 
 
-def place_of(request: Any, agent: str = "") -> Place:
+def place_of(request: Any, agent: str = "") -> EngineKey:
     """Where the editor wants a session to be."""
     also = tuple(request.additional_directories or ())
     servers = tuple(map(_server, request.mcp_servers or ()))
-    return Place(os.path.normpath(request.cwd), also, servers, agent)
+    return EngineKey(os.path.normpath(request.cwd), also, servers, agent)
 
 
-def _server(given: Any) -> EditorsServer:
+def _server(given: Any) -> EditorMcpServer:
     if isinstance(given, schema.McpServerStdio):
         env = tuple((one.name, one.value) for one in given.env or ())
-        return EditorsServer(given.name, (given.command, *(given.args or ())), env)
+        return EditorMcpServer(given.name, (given.command, *(given.args or ())), env)
     if isinstance(given, schema.HttpMcpServer):
         headers = tuple((one.name, one.value) for one in given.headers or ())
-        return EditorsServer(given.name, url=given.url, headers=headers)
+        return EditorMcpServer(given.name, url=given.url, headers=headers)
     raise RequestError(
         -32602, "an MCP server is reached as a program, or over HTTP; no other way is taken here"
     )
 
 
-def listed(folder: SessionFolder, cwd: str, cursor: str) -> schema.ListSessionsResponse:
+def list_sessions(folder: SessionFolder, cwd: str, cursor: str) -> schema.ListSessionsResponse:
     """One page of them. Raise `RequestError` for a cursor that was never handed out."""
     if cursor and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
         raise RequestError(-32602, f"{one_line(cursor, 40)!r} is no cursor of a list")

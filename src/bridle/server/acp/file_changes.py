@@ -18,7 +18,7 @@ from bridle.tools.unified_diff import FilePatch, apply_hunks, parse_patch
 LARGEST = 1 << 20  # bytes of a file that is shown whole
 
 
-def changes(call: ToolCall, files: Files) -> tuple[Change, ...]:
+def file_changes(call: ToolCall, files: Files) -> tuple[Change, ...]:
     """What it would change; nothing for a call that is none of a file tool. Blocks on the disk."""
     try:
         if call.name == "write":

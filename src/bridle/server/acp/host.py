@@ -16,7 +16,7 @@ from bridle.stores.reader import SessionFolder
 FACE = "acp"  # in the log: where the session was begun
 
 
-class EditorsServer(Struct, frozen=True):
+class EditorMcpServer(Struct, frozen=True):
     """An MCP server that the editor names: a program with its words, or an address."""
 
     name: str
@@ -29,7 +29,7 @@ class EditorsServer(Struct, frozen=True):
         return f"<server {self.name}>"  # variables and headers may be secret
 
 
-class Place(Struct, frozen=True):
+class EngineKey(Struct, frozen=True):
     """Where sessions work: the folder that the editor names, and what it has there.
 
     `agent` carries the turns where it is another than usual: a session that another agent carried
@@ -38,11 +38,11 @@ class Place(Struct, frozen=True):
 
     workspace: str
     also: tuple[str, ...] = ()
-    servers: tuple[EditorsServer, ...] = ()
+    servers: tuple[EditorMcpServer, ...] = ()
     agent: str = ""
 
 
-class Host(Protocol):
+class EditorHost(Protocol):
     """Whoever started the server."""
 
     @property
@@ -60,7 +60,7 @@ class Host(Protocol):
         """Those that may be chosen."""
         ...
 
-    def engine(self, place: Place) -> Engine:
+    def engine(self, place: EngineKey) -> Engine:
         """A new engine for that place. Raise `ConfigError`."""
         ...
 

@@ -26,7 +26,7 @@ _FULL = 4 << 20  # bytes that wait to be written, before whoever says more has t
 _FAREWELL = 2.0  # seconds that the last words have to get out
 
 
-class Lines:
+class JsonLines:
     """Our ends of the two pipes."""
 
     def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
@@ -151,7 +151,7 @@ class Reply(Struct):
 class Peer:
     """One editor. `ask` takes requests and answers them, `tell` takes notifications."""
 
-    def __init__(self, lines: Lines, ask: Take, tell: Take) -> None:
+    def __init__(self, lines: JsonLines, ask: Take, tell: Take) -> None:
         self._lines = lines
         self._ask = ask
         self._tell = tell

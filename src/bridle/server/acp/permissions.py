@@ -50,7 +50,7 @@ _UNASKED = Answer(False, word="the editor could not ask the person")
 Show = Callable[[ApprovalAsked], Awaitable[schema.ToolCallUpdate]]
 
 
-def options_of(asked: ApprovalAsked) -> list[schema.PermissionOption]:
+def permission_options(asked: ApprovalAsked) -> list[schema.PermissionOption]:
     """Return what a person can answer."""
     if asked.call.name == "ask_user" and (answers := answers_of(asked)):
         skip = _option(REJECT, "reject_once", LEAVE_UNANSWERED)
@@ -70,7 +70,7 @@ def _option(
     return schema.PermissionOption(option_id=option_id, name=one_line(label, _LABEL), kind=kind)
 
 
-def answer_of(response: Any, asked: ApprovalAsked) -> Answer:
+def parse_answer(response: Any, asked: ApprovalAsked) -> Answer:
     """What the person at the editor said; anything that is not a clear yes is a no."""
     try:
         outcome = schema.RequestPermissionResponse.model_validate(response).outcome
@@ -78,7 +78,7 @@ def answer_of(response: Any, asked: ApprovalAsked) -> Answer:
         return NO
     if not isinstance(outcome, schema.AllowedOutcome):
         return NO
-    if outcome.option_id not in {one.option_id for one in options_of(asked)}:
+    if outcome.option_id not in {one.option_id for one in permission_options(asked)}:
         return NO  # it was not offered
     if outcome.option_id.startswith(_ANSWER):
         words = answers_of(asked)
@@ -88,7 +88,7 @@ def answer_of(response: Any, asked: ApprovalAsked) -> Answer:
     )
 
 
-def question_of(
+def permission_request(
     asked: ApprovalAsked, session_id: str, call: schema.ToolCallUpdate
 ) -> schema.RequestPermissionRequest:
     """The question, with all of what is asked about, and why it is asked."""
@@ -96,7 +96,7 @@ def question_of(
     return schema.RequestPermissionRequest(
         session_id=session_id,
         tool_call=call.model_copy(update={"content": content or None}),
-        options=options_of(asked),
+        options=permission_options(asked),
         field_meta={"bridle": {"shown": asked.shown, "expires": asked.expires}},
     )
 
@@ -108,7 +108,7 @@ def _why(asked: ApprovalAsked, *, whole: bool) -> list[schema.ContentToolCallCon
     return [schema.ContentToolCallContent(type="content", content=text_block(one)) for one in said]
 
 
-class Questions:
+class PermissionRequests:
     """The questions that stand at one editor, for one session and its children."""
 
     def __init__(self, peer: Peer, session_id: str, by: str, show: Show) -> None:
@@ -141,10 +141,10 @@ class Questions:
             await asyncio.wait(self._tasks)
 
     async def _ask(self, session: Session, asked: ApprovalAsked) -> None:
-        question = question_of(asked, self._session_id, await self._show(asked))
+        question = permission_request(asked, self._session_id, await self._show(asked))
         try:
             response = await self._peer.request("session/request_permission", to_wire(question))
-            answer = answer_of(response, asked)
+            answer = parse_answer(response, asked)
         except RequestError as error:
             log.warning("the editor could not ask: %s", error)
             answer = _UNASKED
@@ -164,10 +164,10 @@ class Questions:
 Tell = Callable[[ToolOutput], Awaitable[None]]
 
 
-class Overseen:
+class ChildApprovals:
     """The children that run now, and theirs."""
 
-    def __init__(self, engine: Engine, questions: Questions, tell: Tell) -> None:
+    def __init__(self, engine: Engine, questions: PermissionRequests, tell: Tell) -> None:
         self._engine = engine
         self._questions = questions
         self._tell = tell

@@ -27,7 +27,7 @@ from bridle.protocols.store import Record
 from bridle.server.acp.updates import Calls, prompt_updates
 
 
-class Past:
+class Replay:
     """What was said, as far as it stands, and the todo list."""
 
     def __init__(self) -> None:
@@ -68,9 +68,9 @@ class Past:
             yield plan
 
 
-def past_of(records: Iterable[Record], last: int) -> Past:
+def read_replay(records: Iterable[Record], last: int) -> Replay:
     """What the records up to that number add up to."""
-    past = Past()
+    past = Replay()
     for record in records:
         if record.seq > last:
             break
@@ -102,7 +102,7 @@ def _update(part: Part, calls: Calls) -> BaseModel | None:
     return None
 
 
-def info(title: str, updated: str = "") -> schema.SessionInfoUpdate:
+def session_info_update(title: str, updated: str = "") -> schema.SessionInfoUpdate:
     """The session has this title."""
     return schema.SessionInfoUpdate(
         session_update="session_info_update", title=title or None, updated_at=updated or None

@@ -40,11 +40,11 @@ from bridle.protocols.provider import Provider
 from bridle.protocols.session import TurnResult
 from bridle.protocols.store import Record
 from bridle.server.acp import options
-from bridle.server.acp.file_changes import changes
-from bridle.server.acp.host import Host
+from bridle.server.acp.file_changes import file_changes
+from bridle.server.acp.host import EditorHost
 from bridle.server.acp.jsonrpc import Peer
-from bridle.server.acp.permissions import Overseen, Questions
-from bridle.server.acp.replay import info, past_of
+from bridle.server.acp.permissions import ChildApprovals, PermissionRequests
+from bridle.server.acp.replay import read_replay, session_info_update
 from bridle.server.acp.updates import (
     Calls,
     message_update,
@@ -61,17 +61,17 @@ log = logging.getLogger(__name__)
 _STOPS: dict[str, schema.StopReason] = {"max_tokens": "max_tokens", "refusal": "refusal"}
 
 
-class Conversation:
+class EditorSession:
     """An open session, and the editor that shows it."""
 
-    def __init__(self, peer: Peer, engine: Engine, session: Session, host: Host) -> None:
+    def __init__(self, peer: Peer, engine: Engine, session: Session, host: EditorHost) -> None:
         self.session = session
         self._peer = peer
         self._engine = engine
         self._host = host
         self._calls = Calls(engine.parts.workspace.root)
-        self._questions = Questions(peer, session.id, host.person, self._show_asked)
-        self._children = Overseen(engine, self._questions, self._tell_result)
+        self._questions = PermissionRequests(peer, session.id, host.person, self._show_asked)
+        self._children = ChildApprovals(engine, self._questions, self._tell_result)
         self._last = session.seq
         self._told: set[str] = set()  # calls that the editor knows
         self._ended = 0  # the newest turn whose end has been told
@@ -108,7 +108,7 @@ class Conversation:
     async def replay(self) -> None:
         """Tell what was said so far."""
         last = self._last
-        past = await asyncio.to_thread(past_of, self._engine.store.read(self.id), last)
+        past = await asyncio.to_thread(read_replay, self._engine.store.read(self.id), last)
         for update in past.updates(self.root):
             await self.tell(update)
         self._told = {call.id for one in past.messages for call in one.tool_calls}
@@ -125,7 +125,7 @@ class Conversation:
         """Tell what happens from here on; what was left behind goes on."""
         await self.tell(options.commands())
         if self.session.title:
-            await self.tell(info(self.session.title))
+            await self.tell(session_info_update(self.session.title))
         await self._tell_use()
         self._following = asyncio.create_task(self._follow())
         self._following.add_done_callback(_note)
@@ -239,7 +239,7 @@ class Conversation:
             case ModeChanged():
                 await self._tell_choices()
             case TitleChanged(title=title):
-                return [info(title)]
+                return [session_info_update(title)]
             case UsageReported():
                 await self._tell_use()
             case _:
@@ -249,7 +249,7 @@ class Conversation:
 
     async def _announced(self, call: ToolCall) -> BaseModel:
         """The call, with what it would change, for those who have not heard of it."""
-        found = await asyncio.to_thread(changes, call, self._engine.parts.workspace)
+        found = await asyncio.to_thread(file_changes, call, self._engine.parts.workspace)
         known = call.id in self._told
         self._told.add(call.id)
         return self._calls.refresh(call, found) if known else self._calls.start(call, found)
@@ -320,7 +320,7 @@ def _note(following: "asyncio.Task[None]") -> None:
 _MENTION = 500  # characters of a name or an address
 
 
-def parts_of(blocks: Sequence[Any], root: str) -> tuple[Part, ...]:
+def parse_blocks(blocks: Sequence[Any], root: str) -> tuple[Part, ...]:
     """The parts of a prompt. Raise `RequestError` for what no model here takes."""
     return tuple(_part(one, root) for one in blocks)
 
@@ -355,7 +355,7 @@ def _mention(uri: str, name: str, root: str) -> str:
     return f"[{one_line(name, _MENTION)}]({said})" if name else said
 
 
-def command_of(parts: Sequence[Part]) -> tuple[str, str]:
+def parse_command(parts: Sequence[Part]) -> tuple[str, str]:
     """The command that a prompt is, such as `/compact`, and what is said behind it; or nothing."""
     first = parts[0].text.strip() if parts and isinstance(parts[0], Text) else ""
     if len(parts) != 1 or not first.startswith("/"):

@@ -42,7 +42,7 @@ Events = list[core.BaseEvent]
 _CUSTOM = (ApprovalAsked, ApprovalAnswered, ChildStarted, ChildEnded, FilesChanged)
 
 
-class Told:
+class RunEvents:
     """What a run has told so far, and not ended yet."""
 
     def __init__(self, session_id: str, metrics: ExecutionMetrics | None = None) -> None:
@@ -173,7 +173,7 @@ class Told:
             case UsageReported(usage=usage, model=model):
                 self._usage[model] = _sum(self._usage.get(model, Usage()), usage)
                 self._metrics = self._metrics.plus(usage, event.cost)
-                return [_changed("usage", meters(self._metrics))]
+                return [_changed("usage", usage_meters(self._metrics))]
         return []
 
 
@@ -192,7 +192,7 @@ def _changed(name: str, value: Any) -> core.BaseEvent:
     return core.StateDeltaEvent(delta=[{"op": "replace", "path": f"/{name}", "value": value}])  # type: ignore[list-item]  # the model reads it
 
 
-def meters(metrics: ExecutionMetrics) -> dict[str, Any]:
+def usage_meters(metrics: ExecutionMetrics) -> dict[str, Any]:
     """What a session has used. A cost that is not known of all of it is null."""
     return {
         "tokens": metrics.tokens,
@@ -240,7 +240,7 @@ ANSWER: dict[str, Any] = {
 }
 
 
-def interrupt(name: str, asked: ApprovalAsked) -> core.Interrupt:
+def to_interrupt(name: str, asked: ApprovalAsked) -> core.Interrupt:
     """A question that the run waits for; `name` is how its answer names it."""
     about = asked.call.arguments.get("question") or asked.reason or approval_title(asked.call)
     about = f"{about}; {NETWORK_NOTE}" if asked.network else about
@@ -255,18 +255,26 @@ def interrupt(name: str, asked: ApprovalAsked) -> core.Interrupt:
     )
 
 
-def started(thread: str, run: str, state: dict[str, Any]) -> Events:
+def run_started(thread: str, run: str, state: dict[str, Any]) -> Events:
     """A run begins, and this is how the session stands."""
     begun = core.RunStartedEvent(thread_id=thread, run_id=run, protocol_version=VERSION)
     return [begun, core.StateSnapshotEvent(snapshot=state)]
 
 
-def paused(
-    thread: str, run: str, interrupts: Sequence[core.Interrupt], told: Told
+def run_interrupted(
+    thread: str, run: str, interrupts: Sequence[core.Interrupt], told: RunEvents
 ) -> core.BaseEvent:
     """The run waits for a person."""
     outcome = core.RunFinishedInterruptOutcome(interrupts=list(interrupts))
     return core.RunFinishedEvent(thread_id=thread, run_id=run, outcome=outcome, usage=told.usage())
 
 
-__all__ = ["Events", "Kind", "Told", "interrupt", "meters", "paused", "started"]
+__all__ = [
+    "Events",
+    "Kind",
+    "RunEvents",
+    "run_interrupted",
+    "run_started",
+    "to_interrupt",
+    "usage_meters",
+]

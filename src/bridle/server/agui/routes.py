@@ -10,11 +10,11 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from bridle.server.agui.threads import Threads
-from bridle.server.auth import Caller, check_choice, check_reach, stay_of
-from bridle.server.context import Room
-from bridle.server.problems import refused
+from bridle.server.auth import Caller, access_lease, check_choice, check_reach
+from bridle.server.context import ServerContext
+from bridle.server.problems import problem_error
 from bridle.server.routing import ApiRoute, Routes
-from bridle.server.sse import EVENTS, Flow
+from bridle.server.sse import EVENT_STREAM_HEADERS, StreamResponse
 
 _MOST = 500  # runs at a time: each has a turn
 _REFUSES = (
@@ -58,22 +58,28 @@ def routes() -> tuple[ApiRoute, ...]:
         media="text/event-stream",
         shape="text",
     )
-    async def run_agent(context: Room, caller: Caller, request: Request, body: RunInput) -> Flow:
+    async def run_agent(
+        context: ServerContext, caller: Caller, request: Request, body: RunInput
+    ) -> StreamResponse:
         """Run a turn, or answer what one waits for.
 
         The answer is a stream of AG-UI events.
         """
         run_input, runs = await asyncio.to_thread(_loaded)
-        given = run_input.given_of(_plain(body))
+        given = run_input.parse_run_input(_plain(body))
         if len(running) >= _MOST:
-            raise refused("too_many_streams", f"{_MOST} runs are under way.", "Try again later.")
+            raise problem_error(
+                "too_many_streams", f"{_MOST} runs are under way.", "Try again later."
+            )
         check_choice(context.sessions.choices, caller, given.new)
         for one in given.answers:
             await check_reach(context.sessions, caller, one.session_id, one.call_id, one.answer)
         begun = await runs.begin(context.sessions, threads, given, caller.name)
         run = runs.Run(context.sessions, given, begun, caller.name)
         pieces = _counted(run.pieces(), running)
-        return await Flow.begun(pieces, EVENTS, context.limits.stalled_seconds, stay_of(request))
+        return await StreamResponse.start(
+            pieces, EVENT_STREAM_HEADERS, context.limits.stalled_seconds, access_lease(request)
+        )
 
     return tuple(found)
 

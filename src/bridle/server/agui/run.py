@@ -29,8 +29,15 @@ from bridle.events import (
 from bridle.protocols.session_errors import ApprovalTaken, BadRequest
 from bridle.protocols.session_values import ApprovalRequest, PromptRequest, SessionDetail
 from bridle.protocols.store import Record
-from bridle.server.agui.events import Events, Told, interrupt, meters, paused, started
-from bridle.server.agui.run_input import Given, Said, name_of
+from bridle.server.agui.events import (
+    Events,
+    RunEvents,
+    run_interrupted,
+    run_started,
+    to_interrupt,
+    usage_meters,
+)
+from bridle.server.agui.run_input import InterruptAnswer, RunRequest, interrupt_id
 from bridle.server.agui.threads import Threads
 from bridle.service.local_service import LocalService
 
@@ -40,7 +47,7 @@ _DEEPEST = 4  # a task's task's task
 _encode = EventEncoder().encode
 
 
-class Begun(Struct, frozen=True):
+class RunStart(Struct, frozen=True):
     """Where a run is to be told from, and how the session stood then.
 
     `turn` 0: the next one that ends.
@@ -51,15 +58,15 @@ class Begun(Struct, frozen=True):
     turn: int = 0
 
 
-async def begin(sessions: LocalService, threads: Threads, given: Given, by: str) -> Begun:
+async def begin(sessions: LocalService, threads: Threads, given: RunRequest, by: str) -> RunStart:
     """Do what is asked for. Raise `AgentError`, before anything is told."""
     if not given.parts:
         before = await sessions.detail(await threads.session(sessions, given.thread))
         if given.answers:
-            return Begun(before, await _answer(sessions, before.id, given.answers, by))
+            return RunStart(before, await _answer(sessions, before.id, given.answers, by))
         if before.state in ("running", "waiting"):
             asked = [one.seq - 1 for one in before.pending]  # it is told again what is asked
-            return Begun(before, min(asked, default=before.seq))
+            return RunStart(before, min(asked, default=before.seq))
         raise BadRequest(
             "there is nothing to run: the newest message is not the person's",
             hint="Send a message, or answers to interrupts.",
@@ -68,11 +75,11 @@ async def begin(sessions: LocalService, threads: Threads, given: Given, by: str)
     before = await sessions.detail(session_id)
     key = f"{given.thread}\0{given.run}\0{given.message}"
     turn = (await sessions.send(session_id, PromptRequest(parts=given.parts), by, key)).turn
-    return Begun(before, before.seq if turn > before.turn else 0, turn)
+    return RunStart(before, before.seq if turn > before.turn else 0, turn)
 
 
 async def _answer(
-    sessions: LocalService, session_id: str, answers: tuple[Said, ...], by: str
+    sessions: LocalService, session_id: str, answers: tuple[InterruptAnswer, ...], by: str
 ) -> int:
     """Settle questions; one that somebody else has settled is settled. Where it goes on from."""
     places = [await _place(sessions, session_id, one) for one in answers]
@@ -82,7 +89,7 @@ async def _answer(
     return max(places)
 
 
-async def _place(sessions: LocalService, session_id: str, said: Said) -> int:
+async def _place(sessions: LocalService, session_id: str, said: InterruptAnswer) -> int:
     """The record of this session behind which a question stands. Raise `BadRequest`."""
     await _check_kin(sessions, session_id, said.session_id)
     mine = said.session_id == session_id
@@ -111,13 +118,13 @@ async def _check_kin(sessions: LocalService, session_id: str, other: str) -> Non
 class Run:
     """The events of one run, as bytes."""
 
-    def __init__(self, sessions: LocalService, given: Given, begun: Begun, by: str) -> None:
+    def __init__(self, sessions: LocalService, given: RunRequest, begun: RunStart, by: str) -> None:
         self._sessions = sessions
         self._given = given
         self._id = begun.before.id
         self._begun = begun
         self._by = by
-        self._told = Told(self._id, begun.before.metrics)
+        self._told = RunEvents(self._id, begun.before.metrics)
         self._children: dict[str, str] = {}  # that run now, by their calls
         self._silent = bool(begun.turn)  # until the prompt is seen: what comes before is not ours
         self._over = False
@@ -125,9 +132,14 @@ class Run:
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """From the start to the end. Closing it before that interrupts the turn."""
         try:
-            for event in started(self._given.thread, self._given.run, _state(self._begun.before)):
+            for event in run_started(
+                self._given.thread, self._given.run, _state(self._begun.before)
+            ):
                 yield _frame(event)
-            async with aclosing(self._events()) as events, aclosing(spoken(events)) as spoke:
+            async with (
+                aclosing(self._events()) as events,
+                aclosing(with_keep_alives(events)) as spoke,
+            ):
                 async for piece in spoke:
                     yield piece
         finally:
@@ -160,8 +172,8 @@ class Run:
             return [*told, *self._told.close(), self._end(event)]
         if self._may_wait(event) and (waiting := await self._waiting(record.seq)):
             self._over = True
-            asked = [interrupt(_name(one), _asked(one)) for one in waiting]
-            end = paused(self._given.thread, self._given.run, asked, self._told)
+            asked = [to_interrupt(_name(one), _asked(one)) for one in waiting]
+            end = run_interrupted(self._given.thread, self._given.run, asked, self._told)
             return [*told, *self._told.close(), end]
         return told
 
@@ -213,7 +225,7 @@ class Run:
                 await self._sessions.interrupt(self._id, self._by)
 
 
-async def spoken(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+async def with_keep_alives(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
     """The same, with a comment where nothing was said for a while."""
     coming = asyncio.ensure_future(anext(pieces, b""))
     try:
@@ -237,12 +249,12 @@ def _state(before: SessionDetail) -> dict[str, Any]:
         "title": before.title,
         "mode": before.mode,
         "todos": msgspec.to_builtins(before.todos),
-        "usage": meters(before.metrics),
+        "usage": usage_meters(before.metrics),
     }
 
 
 def _name(one: ApprovalRequest) -> str:
-    return name_of(one.session_id, one.call_id, one.shown)
+    return interrupt_id(one.session_id, one.call_id, one.shown)
 
 
 def _asked(one: ApprovalRequest) -> ApprovalAsked:

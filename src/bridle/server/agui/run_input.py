@@ -21,7 +21,7 @@ LONGEST = 200  # characters of a thread's or a run's name
 _SCOPES = ("once", "session", "rule")
 
 
-class Said(Struct, frozen=True):
+class InterruptAnswer(Struct, frozen=True):
     """The answer to one question."""
 
     session_id: str
@@ -29,23 +29,23 @@ class Said(Struct, frozen=True):
     answer: ApprovalAnswer
 
 
-class Given(Struct, frozen=True):
+class RunRequest(Struct, frozen=True):
     """A run that is asked for: a prompt, or answers, or neither (then what runs is followed)."""
 
     thread: str
     run: str
     parts: tuple[Part, ...] = ()
     message: str = ""  # whose prompt it is
-    answers: tuple[Said, ...] = ()
+    answers: tuple[InterruptAnswer, ...] = ()
     new: NewSession = NewSession()
 
 
-def name_of(session_id: str, call_id: str, shown: str) -> str:
+def interrupt_id(session_id: str, call_id: str, shown: str) -> str:
     """How an answer names a question: where, about which call, and what was shown."""
     return f"{session_id}/{call_id}/{shown}"
 
 
-def given_of(data: Any) -> Given:
+def parse_run_input(data: Any) -> RunRequest:
     """What is asked for. Raise `BadRequest`."""
     try:
         found = core.RunAgentInput.model_validate(data)
@@ -67,7 +67,7 @@ def given_of(data: Any) -> Given:
     message = ""
     if not answers and isinstance(newest, core.UserMessage):
         prompt, message = _parts(newest, found.context or ()), newest.id
-    return Given(
+    return RunRequest(
         found.thread_id, found.run_id, prompt, message, answers, _new(found.forwarded_props)
     )
 
@@ -96,7 +96,7 @@ def _part(part: Any) -> Part:
     )
 
 
-def _said(entry: core.ResumeEntry) -> Said:
+def _said(entry: core.ResumeEntry) -> InterruptAnswer:
     session_id, _, rest = entry.interrupt_id.partition("/")
     call_id, _, shown = rest.rpartition("/")
     if not (session_id and call_id and shown):
@@ -105,16 +105,16 @@ def _said(entry: core.ResumeEntry) -> Said:
             hint="Answer with the id of an interrupt as it came.",
         )
     if entry.status == "cancelled":
-        return Said(session_id, call_id, ApprovalAnswer(False, shown))
+        return InterruptAnswer(session_id, call_id, ApprovalAnswer(False, shown))
     payload = entry.payload
     if isinstance(payload, bool):
-        return Said(session_id, call_id, ApprovalAnswer(payload, shown))
+        return InterruptAnswer(session_id, call_id, ApprovalAnswer(payload, shown))
     if not isinstance(payload, dict) or not isinstance(payload.get("allowed"), bool):
         raise BadRequest(
             "an answer says in its payload whether it is a yes",
             hint='For example {"allowed": true}; the interrupt has the whole schema.',
         )
-    return Said(session_id, call_id, _answer(payload, shown))
+    return InterruptAnswer(session_id, call_id, _answer(payload, shown))
 
 
 def _answer(payload: dict[str, Any], shown: str) -> ApprovalAnswer:

@@ -14,12 +14,20 @@ from msgspec import Struct
 
 from bridle.chat.app import ChatApp, load_app
 from bridle.chat.values import ServiceLimits
-from bridle.server.auth import STAY, Caller, HostCheck, Names, Stay, bearer
-from bridle.server.chat.context import ChatRoom
-from bridle.server.chat.jwt import AUDIENCE, RESERVED, Bearing, Keys, KeySet, Secret, Unknown
-from bridle.server.chat.problems import problem, problem_of, refused
+from bridle.server.auth import LEASE, AccessLease, AllowedHosts, Caller, HostCheck, bearer_token
+from bridle.server.chat.context import ChatContext
+from bridle.server.chat.jwt import (
+    AUDIENCE,
+    RESERVED,
+    InvalidToken,
+    JwksFile,
+    JwtVerifier,
+    KeySource,
+    SharedSecret,
+)
+from bridle.server.chat.problems import problem, problem_and_headers, problem_error
 from bridle.server.chat.routes import routes, stand_alone_routes
-from bridle.server.http import Host
+from bridle.server.http import HttpServer
 from bridle.server.middleware import (
     App,
     Pairs,
@@ -28,8 +36,8 @@ from bridle.server.middleware import (
     RequestMiddleware,
     Scope,
     Send,
-    say,
-    values,
+    header_values,
+    send_problem,
 )
 from bridle.server.problems import Problem
 from bridle.server.routing import Api, ApiRoute, api_application, free_paths
@@ -42,10 +50,12 @@ class ChatServer:
     mounted beside the sessions. `routes` are what is behind the guard.
     """
 
-    def __init__(self, room: ChatRoom, names: Names, *, alone: bool = True) -> None:
+    def __init__(self, room: ChatContext, names: AllowedHosts, *, alone: bool = True) -> None:
         self.room = room
         self.routes = (*routes, *(stand_alone_routes if alone else ()))
-        routed = api_application(self.routes, Api(room, room.limits, _authorize, problem_of))
+        routed = api_application(
+            self.routes, Api(room, room.limits, _authorize, problem_and_headers)
+        )
         limited = RateLimit(routed, room.limits)
         self.app: App = ChatGuard(limited, room.bearing, free_paths(self.routes))
         self._whole = RequestMiddleware(HostCheck(self.app, names), hides_path=lambda path: True)
@@ -73,10 +83,10 @@ def _authorize(route: ApiRoute, scope: Scope) -> None:
     """Raise `Refused` unless the path's user is the one whom the token names."""
     caller: Caller | None = scope.get("user")
     if route.declaration.role is not None and caller is None:  # the guard has seen to it
-        raise refused("no_token", "Who is asking? There is no token.", "Sign in again.")
+        raise problem_error("no_token", "Who is asking? There is no token.", "Sign in again.")
     user = scope["path_params"].get("user_id")
     if user is not None and (caller is None or user != caller.name):
-        raise refused(
+        raise problem_error(
             "other_user",
             "That belongs to somebody else.",
             "Your token is for your own conversations: use your own name in the address.",
@@ -90,13 +100,13 @@ _AGAIN = "Sign in again, or send `Authorization: Bearer TOKEN` with a token of y
 class ChatGuard:
     """Middleware: refuse a caller whose token names no user (401)."""
 
-    def __init__(self, app: App, bearing: Bearing, free: Callable[[str], bool]) -> None:
+    def __init__(self, app: App, bearing: JwtVerifier, free: Callable[[str], bool]) -> None:
         self._app, self._bearing, self._free = app, bearing, free
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let it pass, or say why not."""
         if scope["type"] == "http" and (refusal := self._unknown(scope)) is not None:
-            await say(send, refusal, _CHALLENGE if refusal.status == 401 else ())
+            await send_problem(send, refusal, _CHALLENGE if refusal.status == 401 else ())
             return
         await self._app(scope, receive, send)
 
@@ -107,27 +117,27 @@ class ChatGuard:
         return self._named(scope, scope["headers"])
 
     def _named(self, scope: Scope, headers: Pairs) -> Problem | None:
-        token = bearer(headers)
+        token = bearer_token(headers)
         try:
             user = self._bearing.user(token)
-        except Unknown as error:
+        except InvalidToken as error:
             if error.expired:
                 return problem("no_token", "Your sign-in has expired.", _AGAIN)
-            wrong = bool(values(headers, b"authorization"))
+            wrong = bool(header_values(headers, b"authorization"))
             said = "That token is not valid here." if wrong else "Who is asking? There is no token."
             return problem("no_token", said, _AGAIN)
         scope["user"] = Caller(user, "watch")
-        scope[STAY] = Stay(lambda: self._is_still(token, user))
+        scope[LEASE] = AccessLease(lambda: self._is_still(token, user))
         return None
 
     def _is_still(self, token: str, user: str) -> bool:
         try:
             return self._bearing.user(token) == user
-        except Unknown:
+        except InvalidToken:
             return False
 
 
-class ChatSetup(Struct, frozen=True, kw_only=True):
+class ChatSettings(Struct, frozen=True, kw_only=True):
     """How a chat is served. `secret` or `jwks`; `app` is MODULE:NAME of an application.
 
     `model` empty: the one whose key is there, or else the assistant's own rules. `database` empty:
@@ -150,22 +160,22 @@ class ChatSetup(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """For logs: neither the secret nor the password of the database."""
-        return f"ChatSetup(app={self.app!r}, host={self.host!r}, port={self.port})"
+        return f"ChatSettings(app={self.app!r}, host={self.host!r}, port={self.port})"
 
 
-def server_of(setup: ChatSetup, *, alone: bool = True) -> ChatServer:
+def create_chat_server(setup: ChatSettings, *, alone: bool = True) -> ChatServer:
     """The chat that the settings describe. Raise `ConfigError`."""
-    names = Names(setup.port, setup.host, setup.allowed)
-    return ChatServer(ChatRoom(app_of(setup), bearing_of(setup)), names, alone=alone)
+    names = AllowedHosts(setup.port, setup.host, setup.allowed)
+    return ChatServer(ChatContext(chat_app(setup), jwt_verifier(setup)), names, alone=alone)
 
 
-def bearing_of(setup: ChatSetup) -> Bearing:
+def jwt_verifier(setup: ChatSettings) -> JwtVerifier:
     """Who is believed."""
-    keys: Keys = KeySet(Path(setup.jwks)) if setup.jwks else Secret(setup.secret)
-    return Bearing(keys, setup.audience, setup.issuer)
+    keys: KeySource = JwksFile(Path(setup.jwks)) if setup.jwks else SharedSecret(setup.secret)
+    return JwtVerifier(keys, setup.audience, setup.issuer)
 
 
-def app_of(setup: ChatSetup) -> ChatApp:
+def chat_app(setup: ChatSettings) -> ChatApp:
     """The task assistant, or the application that was named. Raise `ConfigError`."""
     if setup.app:
         return load_app(setup.app, setup.database, setup.model)
@@ -176,7 +186,7 @@ def app_of(setup: ChatSetup) -> ChatApp:
 _SHARE = 0.7  # of the time to stop, for requests that are being answered
 
 
-class ChatServing:
+class ChatLifecycle:
     """The chat on a socket, from `start` to `stop`."""
 
     def __init__(
@@ -184,7 +194,7 @@ class ChatServing:
     ) -> None:
         self._room = server.room
         limits = server.room.limits
-        self._host = Host(server, listening, limits=limits, is_guarded=is_guarded)
+        self._host = HttpServer(server, listening, limits=limits, is_guarded=is_guarded)
 
     async def start(self) -> None:
         """Load everything that the first message would wait for, then take requests."""

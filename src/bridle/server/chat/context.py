@@ -8,10 +8,10 @@ from bridle.chat.app import ChatApp
 from bridle.chat.values import Locale, Reply
 from bridle.chat.worker import OnText
 from bridle.errors import ConfigError
-from bridle.server.chat.jwt import Bearing
-from bridle.server.chat.task_events import Watching
+from bridle.server.chat.jwt import JwtVerifier
+from bridle.server.chat.task_events import TaskStreams
 from bridle.server.middleware import Limits
-from bridle.server.page_files import Leaf, Page, leaf_of
+from bridle.server.page_files import Page, PageFile, page_file
 
 PAGE = Path(__file__).parent.parent / "chat_page"
 LIMITS = Limits(
@@ -31,27 +31,27 @@ font-size="19" font-weight="600" fill="#fff">{letter}</text></svg>
 """
 
 
-def logo_of(title: str, given: str | Path | None) -> Leaf:
+def logo_of(title: str, given: str | Path | None) -> PageFile:
     """The file of a logo, or the first letter of the title. Raise `ConfigError`."""
     if given is None:
         letter = html.escape(title.strip()[:1].upper() or "?")
-        return leaf_of(_LETTER.format(letter=letter).encode(), "logo.svg")
+        return page_file(_LETTER.format(letter=letter).encode(), "logo.svg")
     try:
-        return leaf_of(Path(given).read_bytes(), Path(given).name)
+        return page_file(Path(given).read_bytes(), Path(given).name)
     except (OSError, KeyError) as error:
         raise ConfigError(
             f"the logo {given} cannot be used", error, hint="It has to be an SVG or PNG file."
         ) from error
 
 
-class ChatRoom:
+class ChatContext:
     """One chat, who may come in, and who watches."""
 
-    def __init__(self, app: ChatApp, bearing: Bearing, limits: Limits = LIMITS) -> None:
+    def __init__(self, app: ChatApp, bearing: JwtVerifier, limits: Limits = LIMITS) -> None:
         self.app = app
         self.bearing = bearing
         self.limits = limits
-        self.watching = Watching(app.database)
+        self.watching = TaskStreams(app.database)
         self.page = Page(PAGE)
         self.logo = logo_of(self.title, app.runner.profile.logo)
         self.stopping = False

@@ -24,7 +24,7 @@ _LONGEST = 8_192  # characters of a token
 _log = logging.getLogger("bridle.server")
 
 
-class Unknown(Exception):
+class InvalidToken(Exception):
     """The token names nobody. `expired`: it once did."""
 
     def __init__(self, why: str, *, expired: bool = False) -> None:
@@ -32,15 +32,15 @@ class Unknown(Exception):
         self.expired = expired
 
 
-class Keys(Protocol):
+class KeySource(Protocol):
     """Where the key for a token comes from."""
 
     def key(self, head: dict[str, Any]) -> tuple[Any, list[str]]:
-        """The key, and the algorithms that it may be used with. Raise `Unknown`."""
+        """The key, and the algorithms that it may be used with. Raise `InvalidToken`."""
         ...
 
 
-class Secret:
+class SharedSecret:
     """One secret that signs and checks. Raise `ConfigError` where it is too short."""
 
     def __init__(self, secret: str) -> None:
@@ -52,7 +52,7 @@ class Secret:
         self._secret = secret
 
     def __repr__(self) -> str:
-        return "Secret(…)"
+        return "SharedSecret(…)"
 
     def key(self, head: dict[str, Any]) -> tuple[Any, list[str]]:
         """The secret, for HS256 alone."""
@@ -72,7 +72,7 @@ class Secret:
         return jwt.encode(said, self._secret, algorithm="HS256")
 
 
-class KeySet:
+class JwksFile:
     """Public keys of a JWKS file, read anew when it changes. Raise `ConfigError` at the start."""
 
     def __init__(self, path: Path) -> None:
@@ -90,7 +90,7 @@ class KeySet:
         name = head.get("kid")
         fitting = [one for one in self._found if name is None or one.key_id == name]
         if len(fitting) != 1:
-            raise Unknown("no key fits")
+            raise InvalidToken("no key fits")
         return fitting[0], [fitting[0].algorithm_name]
 
     def _read(self) -> None:
@@ -129,17 +129,17 @@ def _unreadable(path: Path, why: str) -> ConfigError:
     )
 
 
-class Bearing:
+class JwtVerifier:
     """Says whom a token names."""
 
-    def __init__(self, keys: Keys, audience: str = AUDIENCE, issuer: str = "") -> None:
+    def __init__(self, keys: KeySource, audience: str = AUDIENCE, issuer: str = "") -> None:
         self._keys = keys
         self._audience, self._issuer = audience, issuer
 
     def user(self, token: str) -> str:
-        """The user. Raise `Unknown`."""
+        """The user. Raise `InvalidToken`."""
         if not token or len(token) > _LONGEST:
-            raise Unknown("no token")
+            raise InvalidToken("no token")
         try:
             key, algorithms = self._keys.key(jwt.get_unverified_header(token))
             said = jwt.decode(
@@ -152,12 +152,12 @@ class Bearing:
                 options=self._options(),
             )
         except jwt.ExpiredSignatureError as error:
-            raise Unknown("expired", expired=True) from error
+            raise InvalidToken("expired", expired=True) from error
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as error:
-            raise Unknown(type(error).__name__) from error
+            raise InvalidToken(type(error).__name__) from error
         user = said["sub"]
         if not isinstance(user, str) or not is_user(user):
-            raise Unknown("no user can be called that")
+            raise InvalidToken("no user can be called that")
         return user
 
     def _options(self) -> Options:

@@ -11,7 +11,7 @@ from bridle.chat import errors
 from bridle.errors import AgentError, SessionClosed
 from bridle.server import problems
 from bridle.server.middleware import Scope
-from bridle.server.problems import Headers, Problem, Refused
+from bridle.server.problems import Headers, Problem, ProblemError
 
 _OWN: dict[str, tuple[int, str]] = {
     "message_refused": (400, "The message cannot be answered as it is"),
@@ -39,9 +39,9 @@ _THERE, _HERE = "/api/openapi.json", "/api/chat/openapi.json"
 _KEPT = "What was accepted before is kept. Please try again in a moment."
 
 
-def refused(code: str, detail: str, hint: str = "", headers: Headers = ()) -> Refused:
+def problem_error(code: str, detail: str, hint: str = "", headers: Headers = ()) -> ProblemError:
     """One of the chat's problems, to be raised."""
-    return Refused(problem(code, detail, hint), headers)
+    return ProblemError(problem(code, detail, hint), headers)
 
 
 def problem(code: str, detail: str, hint: str = "") -> Problem:
@@ -52,28 +52,28 @@ def problem(code: str, detail: str, hint: str = "") -> Problem:
     )
 
 
-def of(error: BaseException) -> Problem:
+def problem_for(error: BaseException) -> Problem:
     """What a client is told of an error."""
     for kind, code in _KNOWN:
         if isinstance(error, kind):
             return problem(code, error.message, error.hint)
     if isinstance(error, errors.ForeignRow):  # code of ours, never the person's fault
-        return replace(problems.broken(error), hint=_KEPT)
-    found = problems.of(error)
+        return replace(problems.unexpected_problem(error), hint=_KEPT)
+    found = problems.problem_for(error)
     if found.code not in CODES:
-        found = problems.broken(error)
+        found = problems.unexpected_problem(error)
     return replace(found, hint=_KEPT) if found.code == "internal" else found
 
 
-def problem_of(error: Exception, scope: Scope) -> tuple[Problem, dict[str, str]]:
+def problem_and_headers(error: Exception, scope: Scope) -> tuple[Problem, dict[str, str]]:
     """What a client is told of an error, and the headers that go with it."""
-    found = of(error)
+    found = problem_for(error)
     found = replace(found, hint=found.hint.replace(_THERE, _HERE))
     return found, _headers(error, found)
 
 
 def _headers(error: Exception, found: Problem) -> dict[str, str]:
-    if isinstance(error, Refused):
+    if isinstance(error, ProblemError):
         return problems.headers_of(error, found)
     seconds = getattr(error, "retry_after", None)
     if found.status in (429, 503):

@@ -13,20 +13,20 @@ from starlette.responses import Response
 from bridle.chat.db import Conversation, OwnedSession
 from bridle.chat.values import ConversationInfo, Locale, MessageInfo
 from bridle.server.auth import Caller
-from bridle.server.chat.context import ChatRoom
-from bridle.server.chat.problems import CODES, refused
+from bridle.server.chat.context import ChatContext
+from bridle.server.chat.problems import CODES, problem_error
 from bridle.server.chat.schemas import (
     About,
     ChatAnswer,
-    Condition,
     ConversationPage,
     Conversations,
     ConversationView,
+    EmptyEvent,
+    HealthStatus,
     Me,
     Message,
     MessageView,
-    Nothing,
-    Piece,
+    ReplyText,
     Tasks,
     ToolUse,
 )
@@ -36,7 +36,7 @@ from bridle.server.openapi import ApiInfo, Schema, one_of, openapi_document
 from bridle.server.problems import Problem
 from bridle.server.routes.info import page_response
 from bridle.server.routing import JSON, Header, Reply, Routes
-from bridle.server.sse import Flow
+from bridle.server.sse import StreamResponse
 
 routes = Routes("Chat")
 stand_alone_routes = Routes("Chat")
@@ -58,8 +58,8 @@ STREAM = "text/event-stream"
     refuses=(*_FOUND, "message_refused", "idempotency_conflict"),
 )
 async def send_message(
-    context: ChatRoom, request: Request, user_id: str, body: Message, idempotency_key: Key = ""
-) -> Reply | Flow:
+    context: ChatContext, request: Request, user_id: str, body: Message, idempotency_key: Key = ""
+) -> Reply | StreamResponse:
     """Send a message and get the reply.
 
     With `Accept: text/event-stream` the reply comes as a stream: `accepted`, `text` as the model
@@ -67,7 +67,9 @@ async def send_message(
     gets the same reply, and nothing is done twice.
     """
     if context.stopping:
-        raise refused("server_stopping", "The chat is being shut down.", "Try again in a moment.")
+        raise problem_error(
+            "server_stopping", "The chat is being shut down.", "Try again in a moment."
+        )
     reply_to_message = partial(
         context.reply,
         user_id,
@@ -85,7 +87,7 @@ async def send_message(
 
 @routes.get("/api/{user_id}/conversations", role="watch", refuses=(*_OWN, "message_refused"))
 async def list_conversations(
-    context: ChatRoom, user_id: str, cursor: Cursor = "", limit: Count = 20
+    context: ChatContext, user_id: str, cursor: Cursor = "", limit: Count = 20
 ) -> Conversations:
     """List your conversations, the newest first."""
     found = await context.app.service.conversations(user_id, cursor, limit)
@@ -98,7 +100,7 @@ async def list_conversations(
     refuses=(*_FOUND, "message_refused"),
 )
 async def get_conversation(
-    context: ChatRoom,
+    context: ChatContext,
     user_id: str,
     conversation_id: str,
     cursor: Cursor = "",
@@ -116,7 +118,7 @@ async def get_conversation(
 @routes.delete(
     "/api/{user_id}/conversations/{conversation_id}", role="watch", status=204, refuses=_FOUND
 )
-async def delete_conversation(context: ChatRoom, user_id: str, conversation_id: str) -> None:
+async def delete_conversation(context: ChatContext, user_id: str, conversation_id: str) -> None:
     """Delete a conversation and its messages.
 
     What was done in it stays done.
@@ -126,7 +128,7 @@ async def delete_conversation(context: ChatRoom, user_id: str, conversation_id: 
 
 @routes.get("/api/{user_id}/tasks", role="watch", refuses=(*_OWN, "not_found"))
 async def list_tasks(
-    context: ChatRoom,
+    context: ChatContext,
     user_id: str,
     status: Status = "all",
     cursor: Cursor = "",
@@ -146,7 +148,7 @@ async def list_tasks(
     shape="TaskEvent",
     refuses=(*_OWN, "not_found", "too_many_streams"),
 )
-async def stream_tasks(context: ChatRoom, request: Request, user_id: str) -> Flow:
+async def stream_tasks(context: ChatContext, request: Request, user_id: str) -> StreamResponse:
     """Watch your tasks.
 
     The list comes as a server-sent event, and again whenever it has changed.
@@ -155,23 +157,23 @@ async def stream_tasks(context: ChatRoom, request: Request, user_id: str) -> Flo
     return await events(context.watching.stream(user_id), context, request)
 
 
-def _check_tasks(context: ChatRoom) -> None:
+def _check_tasks(context: ChatContext) -> None:
     if not context.has_tasks:
-        raise refused("not_found", "This assistant keeps no tasks.", "Use the chat.")
+        raise problem_error("not_found", "This assistant keeps no tasks.", "Use the chat.")
 
 
 def _zone(name: str) -> str:
     try:
         return ZoneInfo(name).key
     except (KeyError, ValueError, OSError):
-        raise refused(
+        raise problem_error(
             "invalid_request", "There is no such time zone.", "Name one as in Europe/Zurich."
         ) from None
 
 
 def _language(name: str) -> str:
     if len(name) > 35 or not all(one.isalnum() or one in "-_" for one in name):
-        raise refused(
+        raise problem_error(
             "invalid_request", "There is no such language.", "Name one as in en or pt-BR."
         )
     return name
@@ -201,18 +203,20 @@ _LOGO = "/favicon.svg"
 
 
 @routes.get("/api/chat/health", role=None)
-async def get_health() -> Condition:
+async def get_health() -> HealthStatus:
     """Check whether the server is running."""
-    return Condition("ok")
+    return HealthStatus("ok")
 
 
 @routes.get("/api/chat/ready", role=None, refuses=("server_stopping",))
-async def get_readiness(context: ChatRoom) -> Condition:
+async def get_readiness(context: ChatContext) -> HealthStatus:
     """Check whether the server accepts messages."""
     if context.stopping:
-        raise refused("server_stopping", "The chat is being shut down.", "Try again in a moment.")
+        raise problem_error(
+            "server_stopping", "The chat is being shut down.", "Try again in a moment."
+        )
     await context.app.database.run("ready", _look, reads=True)
-    return Condition("ready")
+    return HealthStatus("ready")
 
 
 def _look(session: OwnedSession) -> None:
@@ -220,7 +224,7 @@ def _look(session: OwnedSession) -> None:
 
 
 @routes.get("/api/chat/me", role="watch")
-async def get_current_user(context: ChatRoom, caller: Caller) -> Me:
+async def get_current_user(context: ChatContext, caller: Caller) -> Me:
     """Get the user that the token names."""
     profile = context.app.runner.profile
     longest = context.app.service.limits.message
@@ -228,7 +232,7 @@ async def get_current_user(context: ChatRoom, caller: Caller) -> Me:
 
 
 @routes.get("/api/chat/about", role=None)
-async def get_assistant(context: ChatRoom) -> About:
+async def get_assistant(context: ChatContext) -> About:
     """Get the name of the assistant, and how a conversation can begin."""
     profile = context.app.runner.profile
     return About(
@@ -256,12 +260,12 @@ async def get_openapi(request: Request) -> Response:
 @routes.get("/chat", role=None, media="text/html", shape="page", hidden=True)
 @routes.get("/chat/favicon.svg", role=None, media="text/html", shape="page", hidden=True)
 @routes.get("/chat/assets/{name:path}", role=None, media="text/html", shape="page", hidden=True)
-async def get_page(context: ChatRoom, request: Request) -> Response:
+async def get_page(context: ChatContext, request: Request) -> Response:
     """The page, and its files."""
     path = request.scope["path"].removeprefix(_PREFIX) or "/"
     leaf = context.logo if path == _LOGO else context.page.leaf(path)
     if leaf is None:
-        raise refused("not_found", "There is no such file.", "Open /chat for the page.")
+        raise problem_error("not_found", "There is no such file.", "Open /chat for the page.")
     return page_response(leaf, request)
 
 
@@ -273,7 +277,7 @@ async def redirect_to_page() -> Response:
 
 _SENT = (
     *("ChatAnswer", "ToolUse", "MessageView", "ConversationView", "Conversations"),
-    *("ConversationPage", "TaskView", "Tasks", "Me", "About", "Condition", "Piece"),
+    *("ConversationPage", "TaskView", "Tasks", "Me", "About", "HealthStatus", "ReplyText"),
 )
 _SCHEMES: Schema = {
     "token": {
@@ -337,8 +341,8 @@ def _adjust(found: dict[str, Schema]) -> dict[str, Schema]:
         for name, schema in found.items()
     }
     whole["Message"]["properties"]["message"] |= {"minLength": 1, "maxLength": 10_000}
-    replies = {"accepted": Nothing, "text": Piece, "done": ChatAnswer, "error": Problem}
-    lists = {"tasks": Tasks, "stopping": Nothing}
+    replies = {"accepted": EmptyEvent, "text": ReplyText, "done": ChatAnswer, "error": Problem}
+    lists = {"tasks": Tasks, "stopping": EmptyEvent}
     for title, data in (("ReplyEvent", replies), ("TaskEvent", lists)):
         whole |= one_of(title, {name: kind.__name__ for name, kind in data.items()})
     return whole
@@ -351,7 +355,7 @@ CHAT_API = ApiInfo(
     codes=CODES,
     schemes=_SCHEMES,
     security=[{"token": []}],
-    types=lambda: [ChatAnswer, Nothing, Piece, Problem, Tasks],
+    types=lambda: [ChatAnswer, EmptyEvent, ReplyText, Problem, Tasks],
     adjust=_adjust,
     served=lambda declared: (
         "Serves the user that the token names." if declared.role else "Needs no token."

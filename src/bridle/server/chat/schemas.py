@@ -114,17 +114,17 @@ class About(Struct, frozen=True):
     languages: tuple[str, ...]
 
 
-class Condition(Struct, frozen=True):
+class HealthStatus(Struct, frozen=True):
     """How the server is."""
 
     status: str
 
 
-class Nothing(Struct, frozen=True):
+class EmptyEvent(Struct, frozen=True):
     """An event that says all with its name."""
 
 
-class Piece(Struct, frozen=True):
+class ReplyText(Struct, frozen=True):
     """A part of the reply."""
 
     text: str

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 from starlette.requests import Request
 
 from bridle.chat.values import Reply
-from bridle.server.auth import stay_of
-from bridle.server.chat.context import ChatRoom
-from bridle.server.chat.problems import of
-from bridle.server.chat.schemas import ChatAnswer, Nothing, Piece
-from bridle.server.sse import EVENTS, KEEP_ALIVE, Flow, told
+from bridle.server.auth import access_lease
+from bridle.server.chat.context import ChatContext
+from bridle.server.chat.problems import problem_for
+from bridle.server.chat.schemas import ChatAnswer, EmptyEvent, ReplyText
+from bridle.server.sse import EVENT_STREAM_HEADERS, KEEP_ALIVE, StreamResponse, event_bytes
 
 _STREAM = "text/event-stream"
 _QUIET = 10.0  # seconds
@@ -23,9 +23,13 @@ def wants_stream(accept: str) -> bool:
     return any(one.partition(";")[0].strip().lower() == _STREAM for one in accept.split(","))
 
 
-async def events(pieces: AsyncGenerator[bytes, None], context: ChatRoom, request: Request) -> Flow:
+async def events(
+    pieces: AsyncGenerator[bytes, None], context: ChatContext, request: Request
+) -> StreamResponse:
     """Send the pieces as long as the token is valid. Raise what the first of them raises."""
-    return await Flow.begun(pieces, EVENTS, context.limits.stalled_seconds, stay_of(request))
+    return await StreamResponse.start(
+        pieces, EVENT_STREAM_HEADERS, context.limits.stalled_seconds, access_lease(request)
+    )
 
 
 class ReplyFunction(Protocol):
@@ -51,19 +55,19 @@ async def reply_events(ask: ReplyFunction) -> AsyncGenerator[bytes, None]:
         await ready.get()
         if asking.done() and ready.empty():
             await asking  # refused
-        yield told("accepted", Nothing())
+        yield event_bytes("accepted", EmptyEvent())
         sent = ""
         while (text := await _next_text(ready)) is not None:
             sent += text
-            yield told("text", Piece(text)) if text else KEEP_ALIVE
+            yield event_bytes("text", ReplyText(text)) if text else KEEP_ALIVE
         try:
             reply = asking.result()
         except Exception as error:  # the stream has begun, so the error is an event
-            yield told("error", of(error))
+            yield event_bytes("error", problem_for(error))
             return
         if rest := reply.response.removeprefix(sent):
-            yield told("text", Piece(rest))
-        yield told("done", ChatAnswer(reply.response, reply.conversation_id))
+            yield event_bytes("text", ReplyText(rest))
+        yield event_bytes("done", ChatAnswer(reply.response, reply.conversation_id))
     finally:
         asking.cancel()
         with suppress(asyncio.CancelledError, Exception):

@@ -19,9 +19,9 @@ from bridle.chat.db import Database, OwnedSession, Task
 from bridle.chat.errors import Unavailable
 from bridle.chat.tasks.fields import to_wire
 from bridle.protocols.session_errors import ServerStopping
-from bridle.server.chat.problems import refused
+from bridle.server.chat.problems import problem_error
 from bridle.server.chat.schemas import Tasks, TaskView
-from bridle.server.sse import KEEP_ALIVE, RETRY, told
+from bridle.server.sse import KEEP_ALIVE, RETRY, event_bytes
 from bridle.server.streams import Admission
 
 Status = Literal["all", "open", "done"]
@@ -66,7 +66,7 @@ def _read(cursor: str) -> int:
     except (binascii.Error, ValueError):
         found = ""
     if not (found.isdecimal() and found.isascii()) or len(found) > _DIGITS:
-        raise refused(
+        raise problem_error(
             "invalid_request", "This page cannot be found.", "Please start from the first one."
         )
     return min(int(found), 2**31 - 1)
@@ -78,7 +78,7 @@ _QUIET = 15.0  # seconds after which a silent stream says that it is there
 _MOST, _EACH = 1_000, 10  # streams in all, and of one user
 
 
-class Watching:
+class TaskStreams:
     """Who watches whose tasks, in this process."""
 
     def __init__(self, database: Database, every: float = _EVERY) -> None:
@@ -121,7 +121,7 @@ class Watching:
                     elif (quiet := quiet + self._every) >= _QUIET:
                         quiet = 0.0
                         yield KEEP_ALIVE
-                yield told("stopping", {})
+                yield event_bytes("stopping", {})
             finally:
                 self._bells[user].discard(bell)
                 if not self._bells[user]:
@@ -147,4 +147,4 @@ class Watching:
         found = await self._database.run(
             user, lambda session: tasks(session, "all", "", SHOWN), reads=True
         )
-        return told("tasks", found)
+        return event_bytes("tasks", found)

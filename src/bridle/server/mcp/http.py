@@ -8,8 +8,8 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from bridle.server import http
-from bridle.server.auth import OWNER, Caller, Guard, HostCheck, Names, same
-from bridle.server.middleware import App, Limits, WholeBody
+from bridle.server.auth import OWNER, AllowedHosts, Caller, Guard, HostCheck, is_same_secret
+from bridle.server.middleware import App, BufferedBody, Limits
 
 PATH = "/mcp"
 _PATIENCE = 2  # seconds that open streams have to end
@@ -17,19 +17,19 @@ _PATIENCE = 2  # seconds that open streams have to end
 
 def application(server: Server[Any], port: int, token: str) -> App:
     """The whole application for that port."""
-    return guarded(server.streamable_http_app(streamable_http_path=PATH), port, token)
+    return with_token_check(server.streamable_http_app(streamable_http_path=PATH), port, token)
 
 
-def bound(port: int) -> socket.socket:
+def bind(port: int) -> socket.socket:
     """A socket of this machine's own programs; port 0 is any. Raise `ConfigError`."""
-    return http.bound("127.0.0.1", port)
+    return http.bind("127.0.0.1", port)
 
 
-class Web:
+class HttpTransport:
     """A server on a socket. `limits` are those of every server: how long a request may take."""
 
     def __init__(self, app: App, listening: socket.socket, *, limits: Limits | None = None) -> None:
-        self._host = http.Host(
+        self._host = http.HttpServer(
             app, listening, lifespan="on", limits=limits or Limits(), is_guarded=True
         )
 
@@ -47,13 +47,13 @@ class Web:
         self._host.quit(_PATIENCE)
 
 
-def guarded(app: App, port: int, token: str) -> HostCheck:
+def with_token_check(app: App, port: int, token: str) -> HostCheck:
     """The application, for those who know the token; no path is free."""
-    whole = WholeBody(app, Limits().chat_bytes)
-    return HostCheck(Guard(whole, _One(token), lambda path: False), Names(port))
+    whole = BufferedBody(app, Limits().chat_bytes)
+    return HostCheck(Guard(whole, _SingleToken(token), lambda path: False), AllowedHosts(port))
 
 
-class _One:
+class _SingleToken:
     """One token, and no signing in."""
 
     def __init__(self, token: str) -> None:
@@ -61,7 +61,7 @@ class _One:
 
     def caller(self, token: str) -> Caller | None:
         """Its owner."""
-        return Caller(OWNER, "admin") if same(token, self._token) else None
+        return Caller(OWNER, "admin") if is_same_secret(token, self._token) else None
 
     def signed_in(self, cookie: str, key: str) -> Caller | None:
         """Nobody."""

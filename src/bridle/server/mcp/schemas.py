@@ -31,7 +31,7 @@ class Reply(Struct, frozen=True):
     is_error: bool = False
 
 
-class Offer(Struct, Generic[Arguments], frozen=True):
+class ToolOffer(Struct, Generic[Arguments], frozen=True):
     """A tool. `arguments` is a struct: its fields are the schema, and nothing else is accepted.
 
     A `schema` of its own stands in the place of the struct's, and then it is handed a dict.
@@ -61,7 +61,7 @@ class Offer(Struct, Generic[Arguments], frozen=True):
         return await self.call(given, caller)
 
 
-def told(error: AgentError) -> Reply:
+def error_reply(error: AgentError) -> Reply:
     """An error as whoever called reads it."""
     hint = f" {error.hint}" if error.hint else ""
     end = "" if error.message.endswith((".", "!", "?")) else "."
@@ -70,7 +70,7 @@ def told(error: AgentError) -> Reply:
 
 
 @cache
-def prose(name: str) -> str:
+def tool_description(name: str) -> str:
     """What a model reads about a tool: the `.md` beside this module."""
     return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
 

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from bridle import __version__
 from bridle.errors import AgentError
-from bridle.server.mcp.schemas import Caller, Offer, Reply, told
+from bridle.server.mcp.schemas import Caller, Reply, ToolOffer, error_reply
 from bridle.workspace.text import one_line
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _AHEAD = 64  # words of progress that wait for a slow reader; more are dropped
 _PATIENCE = 1.0  # seconds for the last of them
 
 
-def serving(offers: Iterable[Offer[Any]], instructions: str = "") -> Server[Any]:
+def create_server(offers: Iterable[ToolOffer[Any]], instructions: str = "") -> Server[Any]:
     """A server of the SDK that offers these."""
     table = {offer.name: offer for offer in offers}
     listed = [_listed(offer) for offer in table.values()]
@@ -56,7 +56,7 @@ def serving(offers: Iterable[Offer[Any]], instructions: str = "") -> Server[Any]
     )
 
 
-def _listed(offer: Offer[Any]) -> types.Tool:
+def _listed(offer: ToolOffer[Any]) -> types.Tool:
     return types.Tool(
         name=offer.name,
         description=offer.description,
@@ -66,7 +66,7 @@ def _listed(offer: Offer[Any]) -> types.Tool:
 
 
 async def _called(
-    offer: Offer[Any], arguments: dict[str, Any], ctx: Context
+    offer: ToolOffer[Any], arguments: dict[str, Any], ctx: Context
 ) -> types.CallToolResult:
     """One call, with its progress sent beside it."""
     words: asyncio.Queue[str] = asyncio.Queue(_AHEAD)
@@ -84,11 +84,11 @@ async def _called(
     return _result(reply)
 
 
-async def _run(offer: Offer[Any], arguments: dict[str, Any], caller: Caller) -> Reply:
+async def _run(offer: ToolOffer[Any], arguments: dict[str, Any], caller: Caller) -> Reply:
     try:
         return await offer.run(arguments, caller)
     except AgentError as error:
-        return told(error)
+        return error_reply(error)
     except Exception:  # the edge: whoever called is told in a sentence, our own people find it here
         log.exception("the tool %s broke", offer.name)
         return Reply(("Something broke inside bridle; its log on stderr says what.",), None, True)

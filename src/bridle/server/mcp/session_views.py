@@ -17,7 +17,7 @@ from bridle.messages import Message
 from bridle.presentation.calls import call_line
 from bridle.protocols.session_catalog import PendingApproval
 from bridle.protocols.store import SessionSummary
-from bridle.server.mcp.tasks import Outcome
+from bridle.server.mcp.tasks import TaskOutcome
 from bridle.stores.pending_approvals import pending_approvals
 from bridle.stores.reader import SessionFolder
 from bridle.usage import ExecutionMetrics, format_cost
@@ -30,7 +30,7 @@ _TAIL = 40_000  # ... and of all messages of a session
 WHOLE = 100_000  # characters of a question: beyond that it is not shown whole, nor answered here
 
 
-class Views:
+class SessionViews:
     """What there is to see of the sessions of one workspace; those of others are not there."""
 
     def __init__(self, folder: SessionFolder, workspace: str | os.PathLike[str]) -> None:
@@ -77,7 +77,7 @@ class Views:
         for record in self.folder.read(session_id):
             history.apply(record)
         return {
-            **listed(summary),
+            **session_row(summary),
             "state": _state(history),
             "turns": history.turn,
             "cost": known_cost(history.metrics),
@@ -90,7 +90,7 @@ class Views:
         return bool(one.workspace) and os.path.realpath(one.workspace) == self.workspace
 
 
-def listed(one: SessionSummary) -> dict[str, Any]:
+def session_row(one: SessionSummary) -> dict[str, Any]:
     """A session as a list shows it."""
     return {
         "session": one.id,
@@ -139,7 +139,7 @@ def _message(message: Message) -> dict[str, Any]:
     return found
 
 
-def question(session_id: str, asked: ApprovalAsked, **more: Any) -> dict[str, Any]:
+def approval_row(session_id: str, asked: ApprovalAsked, **more: Any) -> dict[str, Any]:
     """A question with everything that it takes to decide it, and the hash that an answer names."""
     whole: dict[str, Any] = msgspec.to_builtins(asked, enc_hook=str)
     for left_out in ("type", "call"):
@@ -165,7 +165,7 @@ def is_whole(asked: ApprovalAsked) -> bool:
     return len(_text(msgspec.to_builtins(asked, enc_hook=str))) <= WHOLE
 
 
-def outcome(found: Outcome) -> dict[str, Any]:
+def outcome_row(found: TaskOutcome) -> dict[str, Any]:
     """What came of a task, beside its text."""
     result = found.result
     files = [msgspec.to_builtins(one) | {"how": one.how} for one in found.files]
@@ -178,7 +178,7 @@ def outcome(found: Outcome) -> dict[str, Any]:
         "tokens": result.metrics.tokens,
         "tool_calls": result.metrics.tool_calls,
         "files_changed": files,
-        "pending_approvals": [question(result.session_id, one) for one in found.pending],
+        "pending_approvals": [approval_row(result.session_id, one) for one in found.pending],
     }
     return said
 
@@ -188,7 +188,7 @@ def known_cost(used: ExecutionMetrics) -> float | None:
     return None if used.unpriced else used.cost
 
 
-def told_outcome(facts: dict[str, Any]) -> str:
+def outcome_text(facts: dict[str, Any]) -> str:
     """The same in lines, for those who read text alone."""
     lines = [f"session: {facts['session']}", f"reason: {facts['reason']}"]
     lines += [f"{key}: {facts[key]}" for key in ("detail", "hint") if facts[key]]

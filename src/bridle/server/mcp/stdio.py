@@ -22,7 +22,7 @@ LONGEST = 16 << 20  # bytes of one message
 _AHEAD = 64  # messages that are read before the server has taken them
 
 
-class Pipes:
+class StdioTransport:
     """Our ends of the two pipes. `on_end` is called once, when nothing more will come."""
 
     def __init__(self, lines: BinaryIO, out: BinaryIO, on_end: Callable[[], None]) -> None:

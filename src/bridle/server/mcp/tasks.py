@@ -22,7 +22,7 @@ from bridle.protocols.session import TurnResult
 _MOST = 8  # tasks at a time: each has connections, a model's attention, and may run commands
 
 
-class Caps(Struct, frozen=True):
+class TaskLimits(Struct, frozen=True):
     """What a task may use at most, where whoever gives it wants it to be less. None: as much."""
 
     max_steps: int | None = None
@@ -31,7 +31,7 @@ class Caps(Struct, frozen=True):
     max_cost: float | None = None
 
 
-class Order(Struct, frozen=True):
+class TaskRequest(Struct, frozen=True):
     """A task as it was given. Without a prompt, what the session has left behind goes on.
 
     `wait` is how many seconds a question waits for its answer before the turn is parked.
@@ -42,10 +42,10 @@ class Order(Struct, frozen=True):
     session: str = ""
     mode: Mode | None = None
     wait: float = 0.0
-    caps: Caps = Caps()
+    caps: TaskLimits = TaskLimits()
 
 
-class Outcome(Struct, frozen=True):
+class TaskOutcome(Struct, frozen=True):
     """What came of it, the files that changed on the way, and the questions that stand open."""
 
     result: TurnResult
@@ -53,11 +53,11 @@ class Outcome(Struct, frozen=True):
     pending: tuple[ApprovalAsked, ...]
 
 
-Opening = Callable[[Mode, OnAsk, Caps], Engine]
+Opening = Callable[[Mode, OnAsk, TaskLimits], Engine]
 Tell = Callable[[str], None]
 
 
-def narrower(one: Mode, other: Mode) -> Mode:
+def narrower_mode(one: Mode, other: Mode) -> Mode:
     """Of two modes, the one in which less runs without asking."""
     return MODES[min(MODES.index(one), MODES.index(other))]
 
@@ -71,7 +71,7 @@ class Tasks:
         self._opening = opening
         self._jobs: set[_Job] = set()
 
-    async def run(self, order: Order, tell: Tell) -> Outcome:
+    async def run(self, order: TaskRequest, tell: Tell) -> TaskOutcome:
         """Carry it to its end. Cancelling this interrupts the turn. Raise `AgentError`."""
         mode = self._mode(order)
         if self.closing:
@@ -102,7 +102,7 @@ class Tasks:
         if (session := self.session(session_id)) is not None:
             await session.interrupt(by=by)
             return
-        async with self._opening("plan", "park", Caps()) as engine:
+        async with self._opening("plan", "park", TaskLimits()) as engine:
             session = await engine.session(session_id)
             if not (session.is_parked or session.is_busy):
                 raise SessionError(
@@ -119,10 +119,10 @@ class Tasks:
         if works:
             await asyncio.wait(works)
 
-    def _mode(self, order: Order) -> Mode:
+    def _mode(self, order: TaskRequest) -> Mode:
         if order.mode is None:
-            return narrower("ask", self.widest)
-        if narrower(order.mode, self.widest) != order.mode:
+            return narrower_mode("ask", self.widest)
+        if narrower_mode(order.mode, self.widest) != order.mode:
             raise SessionError(
                 f"the mode {order.mode} is wider than {self.widest}, with which the server runs",
                 hint=f"Ask for {self.widest}, or leave the mode out.",
@@ -133,7 +133,9 @@ class Tasks:
 class _Job:
     """One task, from its engine to its outcome."""
 
-    def __init__(self, tasks: Tasks, engine: Engine, order: Order, mode: Mode, tell: Tell) -> None:
+    def __init__(
+        self, tasks: Tasks, engine: Engine, order: TaskRequest, mode: Mode, tell: Tell
+    ) -> None:
         self.session: Session | None = None
         self._tasks = tasks
         self._engine = engine
@@ -146,7 +148,7 @@ class _Job:
         self.work = asyncio.ensure_future(self._carry())
         self.work.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    async def _carry(self) -> Outcome:
+    async def _carry(self) -> TaskOutcome:
         async with self._engine as engine:
             session = self.session = await engine.session(self._order.session or None)
             await self._adjust(session)
@@ -165,14 +167,14 @@ class _Job:
                 if self._parking is not None:
                     await asyncio.wait([self._parking])
             pending = tuple(session.history.pending.values())
-            return Outcome(result, tuple(self._files.values()), pending)
+            return TaskOutcome(result, tuple(self._files.values()), pending)
 
     async def _adjust(self, session: Session) -> None:
         """The mode that was asked for; an earlier session's own, but never beyond the widest."""
         mode = self._mode
         if self._order.session and self._order.mode is None:
-            mode = narrower(session.mode, self._tasks.widest)
-        elif self._order.session and narrower(mode, session.mode) != mode:
+            mode = narrower_mode(session.mode, self._tasks.widest)
+        elif self._order.session and narrower_mode(mode, session.mode) != mode:
             self._check_widening(session)
         if mode != session.mode:
             await session.set_mode(mode, by=self._order.by)

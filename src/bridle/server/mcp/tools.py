@@ -16,9 +16,9 @@ from bridle.protocols.session import Answer
 from bridle.protocols.session_catalog import PendingApproval
 from bridle.protocols.store import InboxMessage
 from bridle.server.mcp import session_views as views
-from bridle.server.mcp.schemas import Caller, Offer, Reply, prose
-from bridle.server.mcp.session_views import Views
-from bridle.server.mcp.tasks import Caps, Order, Tasks
+from bridle.server.mcp.schemas import Caller, Reply, ToolOffer, tool_description
+from bridle.server.mcp.session_views import SessionViews
+from bridle.server.mcp.tasks import TaskLimits, TaskRequest, Tasks
 
 SessionId = Annotated[str, Meta(max_length=100, description="A session's id.")]
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]
@@ -94,28 +94,46 @@ class Interrupt(Struct, frozen=True, forbid_unknown_fields=True):
     session: SessionId
 
 
-class Verbs:
+class TaskTools:
     """What the tools do. `post` puts a letter into the inbox of a session that is not ours."""
 
-    def __init__(self, tasks: Tasks, seen: Views, post: Post) -> None:
+    def __init__(self, tasks: Tasks, seen: SessionViews, post: Post) -> None:
         self._tasks = tasks
         self._views = seen
         self._post = post
 
-    def offers(self, *, answers: bool = False) -> tuple[Offer[Any], ...]:
+    def offers(self, *, answers: bool = False) -> tuple[ToolOffer[Any], ...]:
         """The tools; the one that answers approvals only with the person's leave."""
-        found: list[Offer[Any]] = [
-            Offer("run_task", prose("run_task"), RunTask, self.run_task),
-            Offer("list_sessions", prose("list_sessions"), ListSessions, self.list_sessions, True),
-            Offer("show_session", prose("show_session"), ShowSession, self.show_session, True),
-            Offer(
-                "list_approvals", prose("list_approvals"), ListApprovals, self.list_approvals, True
+        found: list[ToolOffer[Any]] = [
+            ToolOffer("run_task", tool_description("run_task"), RunTask, self.run_task),
+            ToolOffer(
+                "list_sessions",
+                tool_description("list_sessions"),
+                ListSessions,
+                self.list_sessions,
+                True,
             ),
-            Offer("interrupt", prose("interrupt"), Interrupt, self.interrupt),
+            ToolOffer(
+                "show_session",
+                tool_description("show_session"),
+                ShowSession,
+                self.show_session,
+                True,
+            ),
+            ToolOffer(
+                "list_approvals",
+                tool_description("list_approvals"),
+                ListApprovals,
+                self.list_approvals,
+                True,
+            ),
+            ToolOffer("interrupt", tool_description("interrupt"), Interrupt, self.interrupt),
         ]
         if answers:
             name = "answer_approval"
-            found.append(Offer(name, prose(name), AnswerApproval, self.answer_approval))
+            found.append(
+                ToolOffer(name, tool_description(name), AnswerApproval, self.answer_approval)
+            )
         return tuple(found)
 
     async def run_task(self, given: RunTask, caller: Caller) -> Reply:
@@ -124,21 +142,21 @@ class Verbs:
             raise EmptyPrompt("there is nothing to do", hint="Say in `prompt` what is wanted.")
         if given.session:
             await asyncio.to_thread(self._views.own, given.session)
-        caps = Caps(given.max_steps, given.max_seconds, given.max_tokens, given.max_cost)
-        order = Order(
+        caps = TaskLimits(given.max_steps, given.max_seconds, given.max_tokens, given.max_cost)
+        order = TaskRequest(
             given.prompt.strip(), caller.name, given.session, given.mode, given.wait_seconds, caps
         )
         found = await self._tasks.run(order, caller.tell)
-        facts, text = views.outcome(found), found.result.text
+        facts, text = views.outcome_row(found), found.result.text
         failed = found.result.reason not in ("done", "parked")
-        said = views.told_outcome(facts)
+        said = views.outcome_text(facts)
         return Reply(tuple(filter(None, (text, said))), {"text": text, **facts}, is_error=failed)
 
     async def list_sessions(self, given: ListSessions, caller: Caller) -> Reply:
         """The newest sessions of the workspace."""
         found = await asyncio.to_thread(self._views.summaries)
         shown = [
-            views.listed(one) | {"running_here": self._tasks.session(one.id) is not None}
+            views.session_row(one) | {"running_here": self._tasks.session(one.id) is not None}
             for one in found[: given.limit]
         ]
         return Reply(data={"sessions": shown, "more": max(0, len(found) - given.limit)})
@@ -151,7 +169,7 @@ class Verbs:
         """The questions that wait for a person."""
         found = await asyncio.to_thread(self._views.questions, given.session)
         shown = [
-            views.question(one.session_id, one.asked, expired=one.expired, answered=one.posted)
+            views.approval_row(one.session_id, one.asked, expired=one.expired, answered=one.posted)
             for one in found[:_MOST]
         ]
         return Reply(data={"approvals": shown, "more": max(0, len(found) - _MOST)})

@@ -9,7 +9,7 @@ from bridle.protocols.session_values import (
     RuleRequest,
 )
 from bridle.server.auth import Caller, check_reach, check_role
-from bridle.server.context import Room
+from bridle.server.context import ServerContext
 from bridle.server.routing import Routes
 
 routes = Routes("Approvals")
@@ -18,7 +18,7 @@ _BUSY = ("session_busy", "session_locked", "unavailable")
 
 
 @routes.get("/api/approvals", role="watch")
-async def list_approvals(context: Room) -> PendingApprovals:
+async def list_approvals(context: ServerContext) -> PendingApprovals:
     """List the pending approval requests of all sessions."""
     return await context.sessions.pending()
 
@@ -36,7 +36,7 @@ async def list_approvals(context: Room) -> PendingApprovals:
     ),
 )
 async def answer_approval(
-    context: Room, caller: Caller, session_id: str, call_id: str, body: ApprovalAnswer
+    context: ServerContext, caller: Caller, session_id: str, call_id: str, body: ApprovalAnswer
 ) -> ApprovalOutcome:
     """Answer an approval request.
 
@@ -49,13 +49,13 @@ async def answer_approval(
 
 
 @routes.get("/api/sessions/{session_id}/grants", role="watch")
-async def list_grants(context: Room, session_id: str) -> Grants:
+async def list_grants(context: ServerContext, session_id: str) -> Grants:
     """List what was granted for a session and is still valid."""
     return await context.sessions.grants(session_id)
 
 
 @routes.delete("/api/sessions/{session_id}/grants", role="drive", status=204, refuses=_BUSY)
-async def revoke_all_grants(context: Room, caller: Caller, session_id: str) -> None:
+async def revoke_all_grants(context: ServerContext, caller: Caller, session_id: str) -> None:
     """Revoke everything that was granted for a session."""
     await context.sessions.revoke(session_id, "", caller.name)
 
@@ -66,12 +66,12 @@ async def revoke_all_grants(context: Room, caller: Caller, session_id: str) -> N
     status=204,
     refuses=("not_found", *_BUSY),
 )
-async def revoke_grant(context: Room, caller: Caller, session_id: str, grant: str) -> None:
+async def revoke_grant(context: ServerContext, caller: Caller, session_id: str, grant: str) -> None:
     """Revoke one grant."""
     await context.sessions.revoke(session_id, grant, caller.name)
 
 
 @routes.post("/api/sessions/{session_id}/preview-rule", role="answer")
-async def preview_rule(context: Room, session_id: str, body: RuleRequest) -> RulePreview:
+async def preview_rule(context: ServerContext, session_id: str, body: RuleRequest) -> RulePreview:
     """List past calls of the session that a rule would have covered."""
     return await context.sessions.preview_rule(session_id, body.rule)

@@ -13,10 +13,10 @@ from bridle.protocols.session_values import (
     UndoRequest,
     UndoResult,
 )
-from bridle.server.auth import Caller, stay_of
-from bridle.server.context import Room
+from bridle.server.auth import Caller, access_lease
+from bridle.server.context import ServerContext
 from bridle.server.routing import Count, Routes, Sequence
-from bridle.server.sse import Flow
+from bridle.server.sse import StreamResponse
 
 routes = Routes("History")
 
@@ -30,7 +30,7 @@ _NEWEST = UndoRequest()
 
 @routes.get("/api/sessions/{session_id}/records", role="watch")
 async def list_records(
-    context: Room,
+    context: ServerContext,
     session_id: str,
     after: Sequence = 0,
     before: Sequence = 0,
@@ -44,7 +44,7 @@ async def list_records(
 
 
 @routes.get("/api/sessions/{session_id}/history", role="watch")
-async def get_conversation(context: Room, session_id: str) -> Transcript:
+async def get_conversation(context: ServerContext, session_id: str) -> Transcript:
     """Get the conversation as it is now."""
     return await context.sessions.history(session_id)
 
@@ -56,23 +56,25 @@ async def get_conversation(context: Room, session_id: str) -> Transcript:
     shape="file",
 )
 async def export_session(
-    context: Room,
+    context: ServerContext,
     request: Request,
     session_id: str,
     format_: Literal["jsonl", "markdown"] = "jsonl",
-) -> Flow:
+) -> StreamResponse:
     """Export a session as a file."""
     media, ending = _FORMS[format_]
     pieces = context.sessions.export(session_id, format_)
     name = "".join(one for one in session_id if one.isascii() and (one.isalnum() or one in "-_"))
     kept = b'attachment; filename="%b.%b"' % (name[:100].encode(), ending.encode())
     head = [(b"content-type", media), (b"content-disposition", kept)]
-    return await Flow.begun(pieces, head, context.limits.stalled_seconds, stay_of(request))
+    return await StreamResponse.start(
+        pieces, head, context.limits.stalled_seconds, access_lease(request)
+    )
 
 
 @routes.get("/api/search", role="watch")
 async def search_sessions(
-    context: Room,
+    context: ServerContext,
     q: Annotated[str, Meta(max_length=1_000, pattern=r"\S")],
     limit: Count = 50,
 ) -> SearchHits:
@@ -81,7 +83,7 @@ async def search_sessions(
 
 
 @routes.get("/api/sessions/{session_id}/undo", role="watch", refuses=("not_found", "unavailable"))
-async def preview_undo(context: Room, session_id: str, turn: Sequence = 0) -> UndoPreview:
+async def preview_undo(context: ServerContext, session_id: str, turn: Sequence = 0) -> UndoPreview:
     """Preview the undo of a turn."""
     return await context.sessions.undo_preview(session_id, turn)
 
@@ -92,7 +94,7 @@ async def preview_undo(context: Room, session_id: str, turn: Sequence = 0) -> Un
     refuses=("not_found", "approval_changed", "undo_clash", *_BUSY),
 )
 async def undo_turn(
-    context: Room, caller: Caller, session_id: str, body: UndoRequest = _NEWEST
+    context: ServerContext, caller: Caller, session_id: str, body: UndoRequest = _NEWEST
 ) -> UndoResult:
     """Undo the changes of a turn, as previewed."""
     return await context.sessions.undo(session_id, body, caller.name)

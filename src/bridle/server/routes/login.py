@@ -7,10 +7,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bridle.protocols.session_values import CallerInfo
-from bridle.server.auth import COOKIE, Caller, cookie_of
-from bridle.server.context import Room
+from bridle.server.auth import COOKIE, Caller, read_cookie
+from bridle.server.context import ServerContext
 from bridle.server.login import SIGNED_IN_SECONDS
-from bridle.server.problems import Refused, encode, refused
+from bridle.server.problems import ProblemError, encode, problem_error
 from bridle.server.routing import JSON, Routes
 
 routes = Routes("Sign-in")
@@ -48,29 +48,33 @@ async def get_health() -> Status:
 
 
 @routes.get("/api/ready", role=None, refuses=("unavailable", "server_stopping"))
-async def get_readiness(context: Room) -> Status:
+async def get_readiness(context: ServerContext) -> Status:
     """Check whether the server accepts work."""
     if context.sessions.stopping:
-        raise refused("server_stopping", "The server is being stopped.", "Try again later.")
+        raise problem_error("server_stopping", "The server is being stopped.", "Try again later.")
     if not context.sessions.ready:
-        raise refused("unavailable", "The server is looking at what was cut off.", "Wait a little.")
+        raise problem_error(
+            "unavailable", "The server is looking at what was cut off.", "Wait a little."
+        )
     return Status("ready")
 
 
 @routes.post("/api/login", role=None, answers=SignedIn, refuses=("no_token", "other_name"))
-async def sign_in(context: Room, request: Request, body: SigningIn) -> Response:
+async def sign_in(context: ServerContext, request: Request, body: SigningIn) -> Response:
     """Sign in with a one-time code or a token.
 
     The answer sets a cookie and returns a key. Both together stand for the sign-in.
     """
     if bool(body.code) == bool(body.token):
-        raise refused("invalid_request", "Either a code or a token is needed.", "Send one of them.")
+        raise problem_error(
+            "invalid_request", "Either a code or a token is needed.", "Send one of them."
+        )
     try:
         if body.token:
             halves = context.door.sign_in_by_token(body.token)
         else:
             halves = context.door.sign_in(body.code, body.only)
-    except Refused:
+    except ProblemError:
         await asyncio.sleep(_WRONG_SECONDS)
         raise
     response = Response(encode(SignedIn(halves.key)), media_type=JSON)
@@ -79,19 +83,19 @@ async def sign_in(context: Room, request: Request, body: SigningIn) -> Response:
 
 
 @routes.post("/api/logout", role="watch", status=204)
-async def sign_out(context: Room, request: Request) -> Response:
+async def sign_out(context: ServerContext, request: Request) -> Response:
     """Sign out.
 
     The cookie and the key are no longer valid, and open streams end.
     """
-    context.door.sign_out(cookie_of(request.scope["headers"], request.scope[COOKIE]))
+    context.door.sign_out(read_cookie(request.scope["headers"], request.scope[COOKIE]))
     response = Response(status_code=204)
     _set_cookie(response, request, "", 0)
     return response
 
 
 @routes.get("/api/me", role="watch")
-async def get_current_user(context: Room, caller: Caller) -> CallerInfo:
+async def get_current_user(context: ServerContext, caller: Caller) -> CallerInfo:
     """Get the name and the role of the caller."""
     return CallerInfo(caller.name, caller.role, context.version, context.sessions.workspaces or ())
 

@@ -9,10 +9,10 @@ from starlette.requests import Request
 
 from bridle.events import ApprovalAsked, ResponseCompleted, TurnEnded, TurnParked
 from bridle.protocols.session_values import ApprovalRequest, PromptAccepted, PromptRequest
-from bridle.server.auth import Caller, stay_of
-from bridle.server.context import Room
+from bridle.server.auth import Caller, access_lease
+from bridle.server.context import ServerContext
 from bridle.server.routing import Header, IdempotencyKey, Reply, Routes, Sequence
-from bridle.server.sse import EVENTS, Flow
+from bridle.server.sse import EVENT_STREAM_HEADERS, StreamResponse
 
 routes = Routes("Prompts")
 
@@ -54,7 +54,7 @@ class PromptResult(Struct, frozen=True, rename="camel", kw_only=True):
     refuses=(*_BUSY, "idempotency_conflict", "queue_full"),
 )
 async def send_prompt(
-    context: Room,
+    context: ServerContext,
     caller: Caller,
     request: Request,
     session_id: str,
@@ -85,7 +85,7 @@ async def send_prompt(
         await asyncio.wait((waiting, leaving))
 
 
-async def _result(context: Room, session_id: str, turn: int, after: int) -> PromptResult:
+async def _result(context: ServerContext, session_id: str, turn: int, after: int) -> PromptResult:
     """The result of a turn, once it has ended or waits for a person."""
     text = ""
     async with aclosing(context.sessions.subscribe(session_id, after)) as records:
@@ -124,7 +124,7 @@ async def _left(request: Request) -> None:
 
 
 @routes.post("/api/sessions/{session_id}/interrupt", role="drive", status=202, refuses=_BUSY)
-async def interrupt_turn(context: Room, caller: Caller, session_id: str) -> Interrupted:
+async def interrupt_turn(context: ServerContext, caller: Caller, session_id: str) -> Interrupted:
     """Interrupt the running turn. The next queued prompt starts right after it."""
     await context.sessions.interrupt(session_id, caller.name)
     return Interrupted(session_id)
@@ -136,7 +136,9 @@ async def interrupt_turn(context: Room, caller: Caller, session_id: str) -> Inte
     status=204,
     refuses=("not_found", "prompt_begun", "session_locked", "unavailable"),
 )
-async def withdraw_prompt(context: Room, caller: Caller, session_id: str, prompt: int) -> None:
+async def withdraw_prompt(
+    context: ServerContext, caller: Caller, session_id: str, prompt: int
+) -> None:
     """Take back a queued prompt."""
     await context.sessions.withdraw(session_id, prompt, caller.name)
 
@@ -149,19 +151,21 @@ async def withdraw_prompt(context: Room, caller: Caller, session_id: str, prompt
     refuses=("too_many_streams", "unavailable"),
 )
 async def stream_session(
-    context: Room,
+    context: ServerContext,
     caller: Caller,
     request: Request,
     session_id: str,
     after: Sequence = 0,
     last_event_id: LastEventId = "",
-) -> Flow:
+) -> StreamResponse:
     """Watch a session.
 
     Its records come as server-sent events: first those after a number, then live ones.
     """
     pieces = context.streams.session(session_id, int(last_event_id or after), caller.name)
-    return await Flow.begun(pieces, EVENTS, context.limits.stalled_seconds, stay_of(request))
+    return await StreamResponse.start(
+        pieces, EVENT_STREAM_HEADERS, context.limits.stalled_seconds, access_lease(request)
+    )
 
 
 @routes.get(
@@ -171,10 +175,12 @@ async def stream_session(
     shape="ServerEvent",
     refuses=("too_many_streams", "unavailable"),
 )
-async def stream_events(context: Room, caller: Caller, request: Request) -> Flow:
+async def stream_events(context: ServerContext, caller: Caller, request: Request) -> StreamResponse:
     """Watch all sessions.
 
     The list of sessions, each change to it, and all approval requests, as server-sent events.
     """
     pieces = context.streams.events(caller.name)
-    return await Flow.begun(pieces, EVENTS, context.limits.stalled_seconds, stay_of(request))
+    return await StreamResponse.start(
+        pieces, EVENT_STREAM_HEADERS, context.limits.stalled_seconds, access_lease(request)
+    )

@@ -20,8 +20,8 @@ from bridle.protocols.session_values import (
     SessionUpdate,
 )
 from bridle.server.auth import Caller, check_choice, check_mode
-from bridle.server.context import Room
-from bridle.server.problems import refused
+from bridle.server.context import ServerContext
+from bridle.server.problems import problem_error
 from bridle.server.routing import Count, IdempotencyKey, Reply, Routes, Words
 from bridle.workspace.text import quantity
 
@@ -33,7 +33,7 @@ _BUSY = ("session_busy", "session_locked", "unavailable")
 
 @routes.get("/api/sessions", role="watch", refuses=("unknown_workspace",))
 async def list_sessions(
-    context: Room,
+    context: ServerContext,
     query: Words = "",
     limit: Count = 50,
     cursor: Words = "",
@@ -52,7 +52,7 @@ async def list_sessions(
     refuses=("unknown_workspace", "forbidden_choice", "idempotency_conflict", "unavailable"),
 )
 async def create_session(
-    context: Room,
+    context: ServerContext,
     caller: Caller,
     body: NewSession = _AS_EVER,
     idempotency_key: IdempotencyKey = "",
@@ -68,14 +68,14 @@ async def create_session(
 
 
 @routes.get("/api/sessions/{session_id}", role="watch")
-async def get_session(context: Room, session_id: str) -> SessionDetail:
+async def get_session(context: ServerContext, session_id: str) -> SessionDetail:
     """Get a session with everything that is shown beside its conversation."""
     return await context.sessions.detail(session_id)
 
 
 @routes.patch("/api/sessions/{session_id}", role="drive", refuses=("forbidden_choice", *_BUSY))
 async def update_session(
-    context: Room, caller: Caller, session_id: str, body: SessionUpdate
+    context: ServerContext, caller: Caller, session_id: str, body: SessionUpdate
 ) -> SessionDetail:
     """Change the title, tags, mode, model or agent of a session.
 
@@ -86,7 +86,7 @@ async def update_session(
 
 
 @routes.delete("/api/sessions/{session_id}", role="admin", status=204, refuses=_BUSY)
-async def delete_session(context: Room, caller: Caller, session_id: str) -> None:
+async def delete_session(context: ServerContext, caller: Caller, session_id: str) -> None:
     """Delete a session and what was kept to undo its changes."""
     await context.sessions.delete(session_id, caller.name)
 
@@ -97,7 +97,7 @@ async def delete_session(context: Room, caller: Caller, session_id: str) -> None
     refuses=("unknown_workspace", "other_workspace", "forbidden_choice", *_BUSY),
 )
 async def resume_session(
-    context: Room, caller: Caller, session_id: str, body: ResumeOptions = _AS_IT_WAS
+    context: ServerContext, caller: Caller, session_id: str, body: ResumeOptions = _AS_IT_WAS
 ) -> SessionInfo:
     """Resume a session. What was left unfinished goes on."""
     _check_number(context)
@@ -113,7 +113,7 @@ async def resume_session(
     refuses=("not_found", "idempotency_conflict", "unavailable"),
 )
 async def fork_session(
-    context: Room,
+    context: ServerContext,
     caller: Caller,
     session_id: str,
     body: ForkRequest = _AT_THE_END,
@@ -135,40 +135,40 @@ async def fork_session(
 
 @routes.post("/api/sessions/{session_id}/rewind", role="drive", refuses=("not_found", *_BUSY))
 async def rewind_session(
-    context: Room, caller: Caller, session_id: str, body: RewindRequest
+    context: ServerContext, caller: Caller, session_id: str, body: RewindRequest
 ) -> SessionDetail:
     """Rewind the conversation to a record. Files stay as they are."""
     return await context.sessions.rewind(session_id, body, caller.name)
 
 
 @routes.post("/api/sessions/{session_id}/compact", role="drive", refuses=_BUSY)
-async def compact_session(context: Room, caller: Caller, session_id: str) -> SessionDetail:
+async def compact_session(context: ServerContext, caller: Caller, session_id: str) -> SessionDetail:
     """Compact the conversation now."""
     return await context.sessions.compact(session_id, caller.name)
 
 
 @routes.get("/api/sessions/{session_id}/budget", role="watch")
-async def get_budget(context: Room, session_id: str) -> Budget:
+async def get_budget(context: ServerContext, session_id: str) -> Budget:
     """Get the limits of a session and what it has used."""
     return await context.sessions.budget(session_id)
 
 
 @routes.put("/api/sessions/{session_id}/budget", role="drive", refuses=_BUSY)
 async def lower_budget(
-    context: Room, caller: Caller, session_id: str, body: SessionLimits
+    context: ServerContext, caller: Caller, session_id: str, body: SessionLimits
 ) -> Budget:
     """Lower the limits of a session, from the next turn on."""
     return await context.sessions.set_budget(session_id, body, caller.name)
 
 
 @routes.get("/api/sessions/{session_id}/tools", role="watch", refuses=("unavailable",))
-async def list_tools(context: Room, session_id: str) -> Choices:
+async def list_tools(context: ServerContext, session_id: str) -> Choices:
     """List the tools of the session's model."""
     return await context.sessions.tools(session_id)
 
 
 @routes.get("/api/sessions/{session_id}/mcp", role="drive", refuses=("unavailable",))
-async def list_mcp_servers(context: Room, session_id: str) -> Choices:
+async def list_mcp_servers(context: ServerContext, session_id: str) -> Choices:
     """List the MCP servers of the session's folder.
 
     If one is not used, `whyNot` says why.
@@ -177,21 +177,21 @@ async def list_mcp_servers(context: Room, session_id: str) -> Choices:
 
 
 @routes.get("/api/sessions/{session_id}/rules", role="drive", refuses=("unavailable",))
-async def list_rules(context: Room, session_id: str) -> Choices:
+async def list_rules(context: ServerContext, session_id: str) -> Choices:
     """List the permission mode, the grants and the rules of a session."""
     return await context.sessions.rules(session_id)
 
 
 @routes.get("/api/sessions/{session_id}/files", role="watch")
 async def list_session_files(
-    context: Room, session_id: str, query: Words = "", limit: Count = 50
+    context: ServerContext, session_id: str, query: Words = "", limit: Count = 50
 ) -> FilePaths:
     """Find files in the session's workspace, the best match first."""
     return await context.sessions.files(session_id, query, limit)
 
 
 async def _created(
-    context: Room,
+    context: ServerContext,
     caller: Caller,
     operation: str,
     key: str,
@@ -207,10 +207,10 @@ async def _created(
     return Reply(await context.sessions.info(session_id), 201, headers)
 
 
-def _check_number(context: Room) -> None:
+def _check_number(context: ServerContext) -> None:
     """Raise `Refused` if as many sessions are open as may be."""
     if len(context.sessions.open_sessions()) >= context.limits.sessions:
-        raise refused(
+        raise problem_error(
             "unavailable",
             f"There may be no more than {quantity(context.limits.sessions, 'open session')}.",
             "Wait until some of them rest.",
