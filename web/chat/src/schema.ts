@@ -174,10 +174,10 @@ export interface components {
             readonly created_at: string;
         };
         /**
-         * Condition
+         * HealthStatus
          * @description How the server is.
          */
-        readonly Condition: {
+        readonly HealthStatus: {
             /** @description The HTTP status, or how the server is. */
             readonly status: string;
         };
@@ -213,27 +213,27 @@ export interface components {
             readonly languages: readonly string[];
         };
         /**
-         * Nothing
+         * EmptyEvent
          * @description An event that says all with its name.
          */
-        readonly Nothing: Record<string, unknown>;
+        readonly EmptyEvent: Record<string, unknown>;
         /**
-         * Piece
+         * ReplyText
          * @description A part of the reply.
          */
-        readonly Piece: {
+        readonly ReplyText: {
             /** @description The next part of the reply. */
             readonly text: string;
         };
         readonly AcceptedReplyEvent: {
             /** @constant */
             readonly event: "accepted";
-            readonly data: components["schemas"]["Nothing"];
+            readonly data: components["schemas"]["EmptyEvent"];
         };
         readonly TextReplyEvent: {
             /** @constant */
             readonly event: "text";
-            readonly data: components["schemas"]["Piece"];
+            readonly data: components["schemas"]["ReplyText"];
         };
         readonly DoneReplyEvent: {
             /** @constant */
@@ -254,7 +254,7 @@ export interface components {
         readonly StoppingTaskEvent: {
             /** @constant */
             readonly event: "stopping";
-            readonly data: components["schemas"]["Nothing"];
+            readonly data: components["schemas"]["EmptyEvent"];
         };
         readonly TaskEvent: components["schemas"]["TasksTaskEvent"] | components["schemas"]["StoppingTaskEvent"];
     };
