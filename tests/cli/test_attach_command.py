@@ -90,7 +90,7 @@ def test_one_who_watches_sees_everything_and_is_asked_nothing(bridle: Program):
             terminal.expect("watching")
             server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "make it"})
             terminal.expect("(me)")  # the owner: it was not bob who said it
-            terminal.expect("it still needs approval")
+            terminal.expect("shell needs approval")
             answer(server, question(server, session))
             terminal.expect("Made.")
             terminal.type("\x03")

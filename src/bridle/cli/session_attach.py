@@ -74,7 +74,7 @@ def _on_screen(opening: "Callable[[], House]") -> int:
 
         outcome = run_screen(opening)
         splash.close()
-        return outcome.told() or DONE
+        return outcome.report() or DONE
 
 
 # A session of this machine

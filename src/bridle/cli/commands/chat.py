@@ -1,17 +1,21 @@
-"""`bridle chat`, and `bridle` alone in a terminal: the options, and the way in and out.
+"""`bridle chat`, and `bridle` alone in a terminal: the full screen.
 
-The curtain stands before anything heavy is imported. At every end the terminal is as it was, and a
-line says how to go on. If the packages for the full screen are not installed, it starts the REPL.
+A first frame is drawn before anything large is imported. When the screen is closed, the terminal is
+as it was before, and a line says how to continue. If the packages for the full screen are not
+installed, the REPL starts instead.
 """
 
 import gc
 import os
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bridle.cli.options import CHOOSE, THEMES, to_settings, turn_options
+from bridle.cli.style import paint_for
+from bridle.distribution import install_hint
 from bridle.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,36 +24,35 @@ if TYPE_CHECKING:
 
 @click.command()
 @turn_options
-@click.option("--theme", type=click.Choice(THEMES), help="The colours, this time.")
+@click.option("--theme", type=click.Choice(THEMES), help="Colours of the screen, this time.")
 def command(**flags: Any) -> int:
-    """Talk on a full screen. Esc stops a turn, Ctrl-C twice leaves, F1 shows the keys.
+    """Chat on a full screen. Esc stops a turn, Ctrl-C twice quits, F1 shows the keys.
 
-    Exit codes: 0 left, 1 failed, 2 usage, 5 no model, 130 ended by a signal or a closed
+    Exit codes: 0 quit, 1 failed, 2 usage, 5 no model, 130 ended by a signal or a closed
     terminal.
     """
     if not is_screen():
         if flags["resume"] == CHOOSE:
-            to_settings(flags)  # says how to find out the id
+            to_settings(flags)  # its error says how to find the id
         raise UsageError(
-            "there is no screen here: this is no terminal, or a very plain one",
+            "the full screen needs a terminal that can show it",
             hint="Use `bridle repl`, or `bridle run` for one prompt.",
         )
     if not is_installed():
-        from bridle.cli.repl.loop import open_repl
-        from bridle.cli.signals import run_async
+        from bridle.cli.repl.loop import run_repl
 
-        return run_async(open_repl({**flags, "quiet": False}).run())
+        return run_repl({**flags, "quiet": False})
     with splash_for(flags.get("theme")) as splash:
-        gc.disable()  # as long as it opens; see `run_screen`
-        from bridle.cli.full_screen import talk
+        gc.disable()  # until the screen is drawn; see `run_screen`
+        from bridle.cli.full_screen import chat
 
-        outcome = talk(flags)
+        outcome = chat(flags)
         splash.close()
-        return outcome.told()
+        return outcome.report()
 
 
 def splash_for(theme: str | None) -> "Splash":
-    """The first picture, in the colours that the screen will have."""
+    """Return the first frame, in the colours that the screen will have."""
     from bridle.tui.splash import Splash
     from bridle.tui.theme import initial_theme
 
@@ -58,20 +61,15 @@ def splash_for(theme: str | None) -> "Splash":
 
 
 def is_installed() -> bool:
-    """Return whether the packages for the full screen are there; if not, say how to get them."""
-    from importlib.util import find_spec
-
+    """Return whether the full screen is installed; if not, say how to install it."""
     if find_spec("textual") is not None:
         return True
-    from bridle.cli.style import paint_for
-    from bridle.distribution import install_hint
-
-    said = f"The full screen is not installed. {install_hint('tui')}"
-    click.echo(paint_for(sys.stderr).dim(said), err=True)
+    message = f"The full screen is not installed. {install_hint('tui')}"
+    click.echo(paint_for(sys.stderr).dim(message), err=True)
     return False
 
 
 def is_screen() -> bool:
-    """Can a full screen be shown here?"""
+    """Return whether this terminal can show a full screen."""
     both = sys.stdin and sys.stdout and sys.stdin.isatty() and sys.stdout.isatty()
     return bool(both) and os.environ.get("TERM", "") not in ("", "dumb")
