@@ -26,8 +26,8 @@ from bridle.presentation.fold import Fold
 from bridle.presentation.notices import progress_text
 from bridle.protocols.store import Record
 from bridle.server.acp.permissions import permission_options
-from bridle.tui.house import Asked
 from bridle.tui.model.approval_views import CallView, PlanView
+from bridle.tui.session_backend import Asked
 from node import rig
 from tui.test_blocks_drawn import drawn
 

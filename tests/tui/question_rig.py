@@ -7,7 +7,7 @@ from textual.widgets import Input, Static
 
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
-from bridle.tui.house import Asked
+from bridle.tui.session_backend import Asked
 from bridle.tui.widgets.approval_panel import ApprovalPanel
 from rig import run
 

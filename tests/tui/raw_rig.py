@@ -38,8 +38,8 @@ async def raw_app(house, size=(80, 24)):
     async with app.run_test(headless=False, size=size, notifications=True) as pilot:
         await until(pilot, lambda: app.main.is_ready or app.failure)
         yield pilot, Written.all
-    if app.house is not None:
-        await app.house.leave()
+    if app.backend is not None:
+        await app.backend.leave()
 
 
 def left_over(written):

@@ -205,7 +205,7 @@ async def tray(folder, **more):
     async with opened(folder, {"text": "I run it.", **RUN}, **more) as pilot:
         await say(pilot, "run it", wait=False)
         await shows(pilot, "Run this command?")
-        await pilot.app.house.renew()
+        await pilot.app.backend.renew()
         await pilot.app.main.session.rejoin()
         await shows(pilot, "1 approval needed in other sessions")
         await pilot.press("f3")
@@ -240,8 +240,8 @@ async def first_time(folder, size=(80, 24), theme="dark", **flags):
     app.main.preface = lambda: StartChecks(given)
     async with app.run_test(size=size) as pilot:
         yield pilot
-    if app.house is not None:
-        await app.house.leave()
+    if app.backend is not None:
+        await app.backend.leave()
 
 
 @asynccontextmanager

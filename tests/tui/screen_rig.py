@@ -17,8 +17,8 @@ async def app_at(house, size=(80, 24), theme=""):
             await until(pilot, lambda: app.main.is_ready or app.failure)
             yield pilot
     finally:
-        if app.house is not None:
-            await app.house.leave()
+        if app.backend is not None:
+            await app.backend.leave()
 
 
 async def until(pilot, condition):

@@ -14,7 +14,7 @@ def play(tmp_path, story, *replies, size=(100, 30), **flags):
 
     async def whole():
         async with app_at(own_house(tmp_path, *replies, **flags), size) as pilot:
-            await story(pilot, pilot.app.house)
+            await story(pilot, pilot.app.backend)
 
     run(whole())
 

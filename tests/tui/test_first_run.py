@@ -45,8 +45,8 @@ def play(flags, story, size=(80, 24)):
         app.main.preface = lambda: StartChecks(flags)
         async with app.run_test(size=size) as pilot:
             await story(pilot)
-        if app.house is not None:
-            await app.house.leave()
+        if app.backend is not None:
+            await app.backend.leave()
 
     run(whole())
 
@@ -67,7 +67,7 @@ def test_no_key_is_said_and_offline_is_taken_for_this_time(folder, tmp_path, no_
         await opens(pilot, ConfirmDialog)
         await press(pilot, "n")
         await ready(pilot)
-        assert pilot.app.house.model.startswith("offline")
+        assert pilot.app.backend.model.startswith("offline")
         assert not (tmp_path / "config").exists()
 
     play(flags, story)
@@ -115,7 +115,7 @@ def test_escape_leaves_and_uses_no_model_that_nobody_chose(folder, monkeypatch, 
         await until(pilot, lambda: pilot.app.failure)
         assert isinstance(pilot.app.failure, MissingModel)
         assert "bridle -m offline" in pilot.app.failure.hint
-        assert pilot.app.house is None
+        assert pilot.app.backend is None
 
     play({}, story)
 
@@ -311,7 +311,7 @@ def test_a_folder_that_brings_commands_or_skills_alone_is_asked_about(folder, tm
         await ready(pilot)
         await until(pilot, lambda: [one.name for one in pilot.app.main.own()] == ["ship"])
         own.write_text("Ship something else.\n")
-        assert pilot.app.house.commands() == ()  # other bytes than those that were shown
+        assert pilot.app.backend.commands() == ()  # other bytes than those that were shown
 
     play(flags, story)
 

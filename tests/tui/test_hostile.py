@@ -10,7 +10,7 @@ from textual import events
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.protocols.session_values import ChangedFile, SessionInfo, UndoConflict, UndoPreview
-from bridle.tui.house import Asked, Place
+from bridle.tui.session_backend import Asked, Place
 from bridle.tui.widgets.history import PromptHistory
 from bridle.workspace.text import neutral
 from rig import run
@@ -174,7 +174,7 @@ def test_names_of_files(tmp_path):
 def test_the_title_of_a_session(tmp_path):
     async def story(pilot):
         await say(pilot, "go")
-        await pilot.app.house.session.rename(f"evil {EVIL}")
+        await pilot.app.backend.session.rename(f"evil {EVIL}")
         pilot.app.main.draw_soon()
         await say(pilot, "/sessions", wait=False)
         await shows(pilot, "evil ansi")

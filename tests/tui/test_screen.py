@@ -217,7 +217,7 @@ def test_what_cannot_be_sent_comes_back_into_the_composer(tmp_path):
             async def refuse(text, *, when):
                 raise SessionError("it is full", hint="Make room.")
 
-            pilot.app.house.session.send = refuse
+            pilot.app.backend.session.send = refuse
             await say(pilot, "keep me", wait=False)
             await shows(pilot, "it is full → Make room.")
             assert pilot.app.main.composer.text == "keep me"
@@ -293,7 +293,7 @@ def test_a_house_that_cannot_be_opened_ends_the_screen_with_the_reason(tmp_path)
         house.enter = broken
         async with app_at(house) as pilot:
             assert str(pilot.app.failure) == "the log is broken"
-            assert pilot.app.house is None
+            assert pilot.app.backend is None
 
     run(story())
 

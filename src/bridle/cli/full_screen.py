@@ -18,8 +18,8 @@ from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.tui.app import BridleApp
 
 if TYPE_CHECKING:
-    from bridle.tui.house import House
     from bridle.tui.model.onboarding import Preface
+    from bridle.tui.session_backend import SessionBackend
 
 
 class Outcome:
@@ -56,7 +56,7 @@ def chat(flags: dict[str, Any]) -> Outcome:
 
 
 def run_screen(
-    open_backend: "Callable[[], House]",
+    open_backend: "Callable[[], SessionBackend]",
     theme: str = "",
     preface: "Callable[[], Preface] | None" = None,
 ) -> Outcome:
@@ -76,7 +76,7 @@ def run_screen(
         gc.enable()
 
 
-def _open_collected(open_backend: "Callable[[], House]") -> "House":
+def _open_collected(open_backend: "Callable[[], SessionBackend]") -> "SessionBackend":
     """Collect garbage from here on, without what was imported, which stays."""
     gc.freeze()
     gc.enable()
@@ -100,9 +100,9 @@ async def _show(app: BridleApp) -> Outcome:
         failure = error
     failure = app.failure or failure
     again = _again(app)
-    if app.house is not None:
+    if app.backend is not None:
         try:
-            await app.house.leave()
+            await app.backend.leave()
         except Exception as error:
             failure = failure or error
     return Outcome(code, failure, again)
@@ -110,7 +110,7 @@ async def _show(app: BridleApp) -> Outcome:
 
 def _again(app: BridleApp) -> str:
     """Return the command that continues the session; empty if nothing was written."""
-    return app.house.again() if app.house is not None else ""
+    return app.backend.again() if app.backend is not None else ""
 
 
 def _checks(flags: dict[str, Any]) -> "Preface":
@@ -119,7 +119,7 @@ def _checks(flags: dict[str, Any]) -> "Preface":
     return StartChecks(flags)
 
 
-def _backend(flags: dict[str, Any]) -> "House":
+def _backend(flags: dict[str, Any]) -> "SessionBackend":
     from bridle.cli.local_backend import local_backend
 
     return local_backend(flags)

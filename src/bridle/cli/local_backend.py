@@ -44,9 +44,15 @@ from bridle.stores.locks import describe_process
 from bridle.stores.reader import SessionFolder
 from bridle.stores.session_index import last_run
 from bridle.stores.transfer import head_of
-from bridle.tui.house import Place
 from bridle.tui.machine import git_branch, sandbox_level
-from bridle.tui.session_backend import SessionBackend, check_amount, to_wire, with_chosen
+from bridle.tui.session_backend import (
+    AllSessions,
+    Place,
+    SessionBackend,
+    check_amount,
+    to_wire,
+    with_chosen,
+)
 
 if TYPE_CHECKING:
     from bridle.cli.server_setup import ChoiceList
@@ -663,7 +669,7 @@ class EarlierSessions:
         await self._backend.service.stop(_CLOSING)
 
 
-class _Sessions(SessionBackend):
+class _Sessions(AllSessions):
     """All sessions of this user, and no conversation."""
 
     def __init__(self, flags: dict[str, Any]) -> None:
@@ -671,6 +677,11 @@ class _Sessions(SessionBackend):
         self.folder = SessionFolder(state_folder(os.environ))
         self._flags = flags
         self._service: LocalService | None = None
+
+    @property
+    def me(self) -> str:
+        """Who sits here."""
+        return user_name()
 
     @property
     def service(self) -> "LocalService":

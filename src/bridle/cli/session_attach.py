@@ -36,7 +36,7 @@ from bridle.tui.remote_backend import find_session as find_remote
 from bridle.workspace.text import flat
 
 if TYPE_CHECKING:
-    from bridle.tui.house import House
+    from bridle.tui.session_backend import SessionBackend
 
 VARIABLE = "BRIDLE_TOKEN"
 _CLOSING = 1.0  # seconds
@@ -58,7 +58,7 @@ def attach_to(target: str, session: str, flags: dict[str, Any], *, full_screen: 
     )
 
 
-def _show(backend: "House") -> int:
+def _show(backend: "SessionBackend") -> int:
     return _on_screen(lambda: backend)
 
 
@@ -66,7 +66,7 @@ def _show_local(params: dict[str, Any]) -> int:
     return _on_screen(lambda: local_backend(params, in_background=True))
 
 
-def _on_screen(opening: "Callable[[], House]") -> int:
+def _on_screen(opening: "Callable[[], SessionBackend]") -> int:
     from bridle.cli.commands.chat import splash_for
 
     with splash_for(None) as splash:

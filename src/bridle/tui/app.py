@@ -24,7 +24,7 @@ from bridle.tui.splash import restore_keys
 from bridle.tui.theme import initial_theme, theme_name
 
 if TYPE_CHECKING:
-    from bridle.tui.house import House
+    from bridle.tui.session_backend import SessionBackend
 
 OK, FAILED, TERMINATED = 0, 1, 130
 
@@ -48,7 +48,7 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
     Toast { background: $panel; padding: 0 1; }
     """
 
-    def __init__(self, opening: "Callable[[], House]", *, theme: str = "") -> None:
+    def __init__(self, opening: "Callable[[], SessionBackend]", *, theme: str = "") -> None:
         super().__init__()
         self.failure: BaseException | None = None
         self._is_suspended = False  # an editor has the terminal
@@ -80,9 +80,9 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
         return palette_of(self.theme, dark=theme is None or theme.dark)
 
     @property
-    def house(self) -> "House | None":
+    def backend(self) -> "SessionBackend | None":
         """The backend of the sessions; None until it is open."""
-        return self.main.house
+        return self.main.backend
 
     def get_default_screen(self) -> Screen[None]:
         return self.main

@@ -16,8 +16,7 @@ from bridle.presentation.commands import Command
 from bridle.protocols.session import Conversation
 from bridle.protocols.session_service import SessionService
 from bridle.protocols.session_values import Choice
-from bridle.tui.house import Place
-from bridle.tui.session_backend import SessionBackend, pages, with_chosen
+from bridle.tui.session_backend import Place, SessionBackend, pages, with_chosen
 from bridle.workspace.text import one_line
 
 _CALLS = 3  # that are listed by name

@@ -1,11 +1,13 @@
 """One conversation at a time, and what a person asks about all sessions: over any service."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from pathlib import Path
+from typing import Protocol
 
-from msgspec import MsgspecError, json
+from msgspec import MsgspecError, Struct, json
 from msgspec.structs import asdict, replace
 
 from bridle.errors import ConfigError, SessionBusy, SessionError
@@ -13,6 +15,7 @@ from bridle.events import ApprovalAsked, MessageAdded, PromptReceived, Rewound
 from bridle.messages import Message
 from bridle.policy import Mode
 from bridle.presentation.amounts import budget_lines
+from bridle.presentation.commands import Command
 from bridle.protocols.codec import decode_data
 from bridle.protocols.session import Answer, Conversation
 from bridle.protocols.session_service import SessionService
@@ -29,7 +32,6 @@ from bridle.protocols.session_values import (
     UndoPreview,
     UndoRequest,
 )
-from bridle.tui.house import Asked
 from bridle.workspace import fs
 from bridle.workspace.text import quantity
 
@@ -38,38 +40,64 @@ _PAGES = 500  # a server whose list never ends is not asked for ever
 _NAMED = 3  # calls that are listed by name
 
 
-class SessionBackend:
-    """One conversation at a time, and what can be asked about all sessions of a service.
+class Asked(Struct, frozen=True, kw_only=True):
+    """A question of any session that waits for a person."""
 
-    `service` may take a while to be ready, so it is a property. The subclasses know how to move
-    from one session to another.
-    """
+    session_id: str
+    title: str
+    asked: ApprovalAsked
+    diff: str = ""
 
-    session: Conversation
-    seen: int = 0  # the newest record of the session as it was entered: what follows is new
+
+class Place(Struct, frozen=True, kw_only=True):
+    """What the status bar says besides model, agent and mode."""
+
+    workspace: str
+    sandbox: str = ""  # the active level, or "none"; empty: not known
+    branch: str = ""
+    server: str = ""  # empty: here
+
+
+class SessionList(Protocol):
+    """The sessions of a user. Raises `AgentError` and nothing else."""
+
+    async def sessions(self, query: str = "", limit: int = 200) -> tuple[SessionInfo, ...]:
+        """Return the newest sessions that fit, and what each does."""
+        ...
+
+    async def preview(self, session_id: str, lines: int = 40) -> str:
+        """Return the end of a session's conversation as plain text."""
+        ...
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session a title. Raise `SessionLocked` if another process has it open."""
+        ...
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good; one that runs is refused."""
+        ...
+
+    def news(self) -> AsyncGenerator[None, None]:
+        """Yield each time something about the sessions changed. Never ends."""
+        ...
+
+
+class AllSessions(ABC):
+    """What can be asked about all sessions of a service."""
+
     here = ""  # how `SessionInfo.holder` describes this process
 
     @property
+    @abstractmethod
     def service(self) -> SessionService:
         """Where the sessions are."""
-        raise NotImplementedError
+        ...
 
     @property
-    def session_service(self) -> SessionService:
-        """Where the verbs for this session go."""
-        return self.service
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the session is in an engine of this process, which asks for approvals itself."""
-        return False
-
-    @property
+    @abstractmethod
     def me(self) -> str:
         """The name under which the person here does things."""
-        raise NotImplementedError
-
-    # All sessions
+        ...
 
     async def sessions(self, query: str = "", limit: int = 200) -> tuple[SessionInfo, ...]:
         """Return the newest sessions that fit, and what each does."""
@@ -86,6 +114,153 @@ class SessionBackend:
     async def preview(self, session_id: str, lines: int = 40) -> str:
         """Return the end of a session's conversation as plain text."""
         return ending((await self.service.history(session_id)).messages, lines)
+
+    async def search(self, words: str, limit: int = 20) -> tuple[SearchHit, ...]:
+        """Return where the words occur, in all sessions."""
+        return (await self.service.search(words, limit)).hits
+
+    async def pending(self) -> tuple[Asked, ...]:
+        """Return the approval requests of all sessions that need an answer."""
+        requests = (await self.service.pending()).approvals
+        asked = (asked_of(request) for request in requests if not request.posted)
+        return tuple(each for each in asked if each is not None)
+
+    def news(self) -> AsyncGenerator[None, None]:
+        """Yield each time something about the sessions has changed. Never ends."""
+        return self.service.changes()
+
+
+class SessionBackend(AllSessions):
+    """One conversation at a time, and what can be asked about all sessions of a service.
+
+    `service` may take a while to be ready, so it is a property. The subclasses know how to move
+    from one session to another.
+    """
+
+    session: Conversation
+    seen: int = 0  # the newest record of the session as it was entered: what follows is new
+
+    @property
+    def session_service(self) -> SessionService:
+        """Where the verbs for this session go."""
+        return self.service
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the session is in an engine of this process, which asks for approvals itself."""
+        return False
+
+    @abstractmethod
+    async def enter(self) -> None:
+        """Be in the session that was asked for, or in a new one (written at its first prompt)."""
+        ...
+
+    @abstractmethod
+    async def leave(self) -> None:
+        """Let everything go; what runs elsewhere goes on."""
+        ...
+
+    @property
+    @abstractmethod
+    def is_settled(self) -> bool:
+        """While it is left: is the end of everything that ran in this process in its log?"""
+        ...
+
+    @property
+    @abstractmethod
+    def is_begun(self) -> bool:
+        """Is there a log of this session yet?"""
+        ...
+
+    @property
+    @abstractmethod
+    def began(self) -> int:
+        """From which record on a face shows the session; 0: from its beginning."""
+        ...
+
+    @property
+    @abstractmethod
+    def model(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def agent(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def mode(self) -> Mode:
+        """What holds for the next call, also before the first prompt."""
+        ...
+
+    @property
+    @abstractmethod
+    def place(self) -> Place: ...
+
+    @property
+    @abstractmethod
+    def window(self) -> int:
+        """The model's context window in tokens; 0: not known."""
+        ...
+
+    @abstractmethod
+    def commands(self) -> tuple[Command, ...]:
+        """The user's own `/` commands that count here."""
+        ...
+
+    @abstractmethod
+    def again(self) -> str:
+        """The command that comes back to this session; empty where there is nothing to come to."""
+        ...
+
+    @abstractmethod
+    def remarks(self) -> tuple[str, ...]:
+        """What is worth a line to the person and is no error; each is handed out once."""
+        ...
+
+    @abstractmethod
+    async def renew(self) -> None:
+        """A new session, in the mode that the settings say."""
+        ...
+
+    @abstractmethod
+    async def resume(self, start: str) -> None:
+        """Another session, by the beginning of its id or of its last part.
+
+        One that another process holds is attached to: watched, answered, steered, stopped.
+        """
+        ...
+
+    @abstractmethod
+    async def fork(self, at: int | None) -> None: ...
+
+    @abstractmethod
+    async def change_model(self, name: str) -> None: ...
+
+    @abstractmethod
+    async def change_agent(self, name: str) -> None: ...
+
+    @abstractmethod
+    async def models(self) -> tuple[Choice, ...]: ...
+
+    @abstractmethod
+    async def agents(self) -> tuple[Choice, ...]: ...
+
+    @abstractmethod
+    async def doctor(self) -> tuple[str, ...]:
+        """What was found on the machine where the sessions live, a line each."""
+        ...
+
+    @abstractmethod
+    async def preview_rule(self, session_id: str, asked: ApprovalAsked) -> tuple[str, ...]:
+        """The proposed rule, what it would have covered, where it goes: a line each."""
+        ...
+
+    @abstractmethod
+    def current(self, asked: ApprovalAsked) -> str | None:
+        """What the file that a call would change holds now; None: not known."""
+        ...
+
+    # All sessions
 
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session a title."""
@@ -107,16 +282,6 @@ class SessionBackend:
             )
         await self.service.delete(session_id, self.me)
 
-    async def search(self, words: str, limit: int = 20) -> tuple[SearchHit, ...]:
-        """Return where the words occur, in all sessions."""
-        return (await self.service.search(words, limit)).hits
-
-    async def pending(self) -> tuple[Asked, ...]:
-        """Return the approval requests of all sessions that need an answer."""
-        requests = (await self.service.pending()).approvals
-        asked = (asked_of(request) for request in requests if not request.posted)
-        return tuple(each for each in asked if each is not None)
-
     async def answer(self, session_id: str, asked: ApprovalAsked, answer: Answer) -> None:
         """Answer an approval request of any session; the first answer wins."""
         by = answer.by or self.me
@@ -124,10 +289,6 @@ class SessionBackend:
             await self.session.answer(asked.call.id, answer, shown=asked.shown, by=by)
         else:
             await self.service.answer(session_id, asked.call.id, to_wire(answer, asked.shown), by)
-
-    def news(self) -> AsyncGenerator[None, None]:
-        """Yield each time something about the sessions has changed. Never ends."""
-        return self.service.changes()
 
     # This session
 

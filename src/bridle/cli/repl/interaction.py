@@ -15,8 +15,7 @@ from bridle.errors import AgentError
 from bridle.presentation.commands import Command
 from bridle.protocols.session import Answer
 from bridle.protocols.session_values import SessionInfo
-from bridle.tui.house import Asked, House
-from bridle.tui.session_backend import display_state
+from bridle.tui.session_backend import Asked, SessionBackend, display_state
 from bridle.tui.slash.commands import run_command
 from bridle.tui.slash.interaction import Items, Lines, Severity
 from bridle.workspace.text import flat, neutral
@@ -43,13 +42,13 @@ class ReplInteraction:
         return not self.is_left
 
     @property
-    def backend(self) -> House:
+    def backend(self) -> SessionBackend:
         """Where the sessions are."""
-        return self._repl.house
+        return self._repl.backend
 
     def user_commands(self) -> Sequence[Command]:
         """Return the user's own commands."""
-        return self._repl.house.commands()
+        return self._repl.backend.commands()
 
     def keys(self) -> Lines:
         """Return nothing: the REPL has no keys of its own."""

@@ -40,8 +40,8 @@ def open_repl(flags: dict[str, Any], seen: int | None = None) -> "Repl":
         paint=setup.paint,
     )
     approver = TerminalApprover(lines, printer)
-    house = LocalBackend(setup, flags, face="repl", approver=approver)
-    return Repl(ReplSession(house, printer, approver), lines, seen)
+    backend = LocalBackend(setup, flags, face="repl", approver=approver)
+    return Repl(ReplSession(backend, printer, approver), lines, seen)
 
 
 def run_repl(flags: dict[str, Any]) -> int:
@@ -108,7 +108,7 @@ class Repl:
             await asyncio.wait([closing, waiting], return_when=asyncio.FIRST_COMPLETED)
             waiting.cancel()
             if not closing.done():
-                while not (self._repl.house.is_settled or closing.done()):
+                while not (self._repl.backend.is_settled or closing.done()):
                     await asyncio.wait([closing], timeout=_INTERVAL)
                 with suppress(OSError):  # the terminal may be gone
                     self._printer.break_line()
@@ -145,7 +145,7 @@ class Repl:
         """Run a command or send a prompt; return False to leave. Errors are shown."""
         repl = self._repl
         try:
-            if line := command_line(text, repl.house.commands()):
+            if line := command_line(text, repl.backend.commands()):
                 stays = await self._interaction.run(line)
                 await repl.wait_for_output()
                 return stays

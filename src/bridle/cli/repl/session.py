@@ -19,7 +19,7 @@ from bridle.errors import AgentError, SessionError
 from bridle.events import ApprovalAsked, PromptReceived, TurnEnded, TurnParked
 from bridle.protocols.session import Conversation, TurnResult
 from bridle.protocols.store import Record
-from bridle.tui.house import House
+from bridle.tui.session_backend import SessionBackend
 from bridle.workspace.text import flat, quantity
 
 _OUTPUT_TIMEOUT = 1.0  # seconds until what was done is shown
@@ -111,8 +111,10 @@ class ReplSession:
 
     _watch: Watch
 
-    def __init__(self, house: House, printer: Printer, approver: TerminalApprover) -> None:
-        self.house = house
+    def __init__(
+        self, backend: SessionBackend, printer: Printer, approver: TerminalApprover
+    ) -> None:
+        self.backend = backend
         self.printer = printer
         self.approver = approver
         self.on_end: Callable[[], None] | None = None  # called when any turn is over
@@ -121,33 +123,33 @@ class ReplSession:
         self._waiting = 0  # approvals of other sessions that the person was told of
         self._is_left = asyncio.Event()
         self._sent: list[str] = []  # our own prompts, which stand on the screen already
-        printer.me = house.me
-        approver.content_of = house.current
+        printer.me = backend.me
+        approver.content_of = backend.current
         approver.preview = self._preview_rule
 
     @property
     def session(self) -> Conversation:
         """The one that is talked to now."""
-        return self.house.session
+        return self.backend.session
 
     @property
     def summary(self) -> str:
         """Model, mode and folder."""
-        house, place = self.house, self.house.place
+        backend, place = self.backend, self.backend.place
         where = f"{place.workspace} · {place.server}" if place.server else place.workspace
-        return flat(f"{house.model} · mode {house.mode} · {where}")
+        return flat(f"{backend.model} · mode {backend.mode} · {where}")
 
     async def enter(self, seen: int | None = None) -> None:
         """Open the session that was asked for, and show what comes after record `seen`."""
-        await self.house.enter()
-        for line in self.house.remarks():
+        await self.backend.enter()
+        for line in self.backend.remarks():
             self.printer.line(self.printer.paint.dim(flat(line)))
-        await self._start_watch(self.house.seen if seen is None else seen)
+        await self._start_watch(self.backend.seen if seen is None else seen)
 
     async def close(self) -> None:
         """Close everything."""
         await self._end_watch()
-        await self.house.leave()
+        await self.backend.leave()
 
     async def switch(self, verb: Awaitable[T]) -> T:
         """Await a verb that may lead to another session, and watch that one then."""
@@ -156,7 +158,7 @@ class ReplSession:
         finally:
             if self._watched is not self.session:
                 await self._end_watch()
-                await self._start_watch(self.house.seen)
+                await self._start_watch(self.backend.seen)
 
     async def send(self, text: str) -> None:
         """Send a prompt and show its turn; the approvals of a parked turn come first."""
@@ -192,7 +194,9 @@ class ReplSession:
         """Say that other sessions need approval, whenever there are more of these than before."""
         with suppress(AgentError):
             waiting = [
-                asked for asked in await self.house.pending() if asked.session_id != self.session.id
+                asked
+                for asked in await self.backend.pending()
+                if asked.session_id != self.session.id
             ]
             if len(waiting) > self._waiting:
                 count = quantity(len(waiting), "approval")
@@ -240,20 +244,20 @@ class ReplSession:
         print_turn_end(
             result,
             self.printer,
-            mode=self.house.mode,
+            mode=self.backend.mode,
             hint=self._watch.hint,
             steps=self._watch.steps.count,
             again="Send a prompt to continue.",
         )
 
     async def _preview_rule(self, asked: ApprovalAsked) -> str:
-        lines = await self.house.preview_rule(self.session.id, asked)
+        lines = await self.backend.preview_rule(self.session.id, asked)
         return "\n".join(f"  {flat(line)}" for line in lines)
 
     async def _start_watch(self, seen: int) -> None:
         session = self.session
         self._watched = self.approver.session = session
-        if not self.house.is_own:
+        if not self.backend.is_own:
             self._approvals = RemoteApprovals(session, self.approver, self.printer)
         watch = Watch(session, self._show, seen, elsewhere=self.is_elsewhere)
         self._watch = await watch.__aenter__()

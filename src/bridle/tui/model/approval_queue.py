@@ -7,7 +7,6 @@ once; it comes back only if its answer could not be delivered.
 from collections.abc import Iterable, Sequence
 
 from bridle.presentation.approvals import ASK_USER, PLAN
-from bridle.tui.house import Asked
 from bridle.tui.model.approval_views import (
     CallView,
     FileContent,
@@ -17,6 +16,7 @@ from bridle.tui.model.approval_views import (
     View,
     group_of,
 )
+from bridle.tui.session_backend import Asked
 
 Key = tuple[str, str]
 

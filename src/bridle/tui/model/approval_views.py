@@ -13,7 +13,7 @@ from bridle.presentation import approvals
 from bridle.presentation.approvals import Choice, Line, Sheet, markdown_lines
 from bridle.presentation.calls import as_json
 from bridle.protocols.session import Answer
-from bridle.tui.house import Asked
+from bridle.tui.session_backend import Asked
 from bridle.workspace.text import flat, one_line
 
 _WHY = "Why not, or what to do instead"

@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from bridle.config.trust import FolderFile
-from bridle.tui.house import SessionList
+from bridle.tui.session_backend import SessionList
 from bridle.workspace.text import one_line, quantity
 
 

@@ -15,8 +15,8 @@ from textual.widgets import Static
 
 from bridle.errors import AgentError
 from bridle.presentation.calls import call_subject
-from bridle.tui.house import Asked, House
 from bridle.tui.model.approval_queue import key_of
+from bridle.tui.session_backend import Asked, SessionBackend
 from bridle.tui.widgets.approval_panel import ApprovalPanel
 from bridle.workspace.text import one_line, quantity
 
@@ -80,13 +80,13 @@ class ApprovalsScreen(ModalScreen[None]):
         Binding("ctrl+c", "copy_or_leave", show=False, priority=True),
     ]
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, backend: SessionBackend) -> None:
         super().__init__()
-        self._house = house
+        self._backend = backend
         self._all: tuple[Asked, ...] = ()
         self.panel = ApprovalPanel(
-            lambda one: house.preview_rule(one.session_id, one.asked),
-            lambda one: house.current(one.asked),
+            lambda one: backend.preview_rule(one.session_id, one.asked),
+            lambda one: backend.current(one.asked),
         )
         self.panel.beside = lambda: 2 + min(_ROWS, len(self.panel.waiting))
 
@@ -102,7 +102,7 @@ class ApprovalsScreen(ModalScreen[None]):
     @work(exclusive=True, group="approvals-watch")
     async def _watch(self) -> None:
         try:
-            async for _ in self._house.news():
+            async for _ in self._backend.news():
                 self._refresh()
         except AgentError:
             return  # what is shown stays, and F3 looks again
@@ -111,7 +111,7 @@ class ApprovalsScreen(ModalScreen[None]):
     async def _refresh(self) -> None:
         said = ""
         try:
-            self._all = await self._house.pending()
+            self._all = await self._backend.pending()
         except AgentError as error:
             said = one_line(error.message, 300)
         if not self.display:
@@ -148,7 +148,7 @@ class ApprovalsScreen(ModalScreen[None]):
 
     @work
     async def _answer(self, event: ApprovalPanel.Answered) -> None:
-        await send_answer(self._house, self.panel, event)
+        await send_answer(self._backend, self.panel, event)
         self._refresh()
 
     def action_copy_or_leave(self) -> None:
@@ -162,10 +162,12 @@ class ApprovalsScreen(ModalScreen[None]):
         self.dismiss()
 
 
-async def send_answer(house: House, panel: ApprovalPanel, event: ApprovalPanel.Answered) -> bool:
+async def send_answer(
+    backend: SessionBackend, panel: ApprovalPanel, event: ApprovalPanel.Answered
+) -> bool:
     """Send the answer to its session; return False if that failed and it is still needed."""
     try:
-        await house.answer(event.session_id, event.asked, event.answer)
+        await backend.answer(event.session_id, event.asked, event.answer)
     except AgentError as error:
         words = one_line(f"{error.message}. {error.hint}", 300)
         if error.retryable and panel.children:  # none: its page was left meanwhile

@@ -32,9 +32,9 @@ from bridle.tui.widgets.status import ActivityLine, SidePanel, StatusBar
 
 if TYPE_CHECKING:
     from bridle.presentation.commands import Command
-    from bridle.tui.house import House
     from bridle.tui.model.onboarding import Preface
     from bridle.tui.screens.session import SessionController
+    from bridle.tui.session_backend import SessionBackend
     from bridle.tui.widgets.approval_area import ApprovalArea
 
 AGAIN = 2.0  # seconds within which a second Ctrl+C quits
@@ -63,7 +63,7 @@ class MainScreen(Screen[None]):
         Binding(key.key, key.action, key.meaning, show=False, priority=key.first) for key in KEYS
     ]
 
-    def __init__(self, opening: "Callable[[], House]", palette: Palette) -> None:
+    def __init__(self, opening: "Callable[[], SessionBackend]", palette: Palette) -> None:
         super().__init__()
         self.preface: Callable[[], Preface] | None = None  # asked before the session is opened
         self.session: SessionController | None = None  # there once the first frame is drawn
@@ -116,12 +116,12 @@ class MainScreen(Screen[None]):
             await self.mount(ToastRack(id="textual-toastrack"), before=0)
         self.session = session
         await self.app.release_keys()  # type: ignore[attr-defined]
-        self.run_worker(session.open(), group="house")
+        self.run_worker(session.open(), group="backend")
 
     @property
-    def house(self) -> "House | None":
+    def backend(self) -> "SessionBackend | None":
         """The backend of the sessions; None until it is open."""
-        return self.session.house if self.session is not None else None
+        return self.session.backend if self.session is not None else None
 
     @property
     def approvals(self) -> "ApprovalArea":
@@ -225,12 +225,12 @@ class MainScreen(Screen[None]):
         self.composer.focus()
 
     async def _files(self, query: str) -> Sequence[str]:
-        return () if self.house is None else await self.house.files(query)
+        return () if self.backend is None else await self.backend.files(query)
 
     async def _arguments(self, command: str) -> Sequence[tuple[str, str]]:
-        if self.house is None:
+        if self.backend is None:
             return ()
-        named = await (self.house.models() if command == "model" else self.house.agents())
+        named = await (self.backend.models() if command == "model" else self.backend.agents())
         return [(one.name, one.label) for one in named if not one.why_not]
 
     def own(self) -> "Sequence[Command]":

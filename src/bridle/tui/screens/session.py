@@ -31,9 +31,9 @@ from bridle.tui.widgets.composer import SendMode
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
-    from bridle.tui.house import House
     from bridle.tui.model.onboarding import Preface
     from bridle.tui.screens.main import MainScreen
+    from bridle.tui.session_backend import SessionBackend
 
 _LATER = 0.2  # seconds
 _NEXT: dict[str, Mode] = {"ask": "edits", "edits": "plan", "plan": "ask", "auto": "ask"}
@@ -45,10 +45,10 @@ class SessionController:
     def __init__(
         self,
         screen: "MainScreen",
-        opening: "Callable[[], House]",
+        opening: "Callable[[], SessionBackend]",
         preface: "Callable[[], Preface] | None",
     ) -> None:
-        self.house: House | None = None
+        self.backend: SessionBackend | None = None
         self.prompt_queue: PromptQueue | None = None
         self.follower: SessionFollower | None = None
         self.commands: tuple[Command, ...] = ()  # the user's own
@@ -83,19 +83,19 @@ class SessionController:
             if self._preface is not None and not await self._introduce(self._preface()):
                 screen.app.exit(0)
                 return
-            house = await asyncio.to_thread(self._opening)
-            await house.enter()
+            backend = await asyncio.to_thread(self._opening)
+            await backend.enter()
         except AgentError as error:
             screen.app.fail(error)  # type: ignore[attr-defined]
             return
-        self.house = house
+        self.backend = backend
         await self.rejoin()
         self._is_open.set()
         with suppress(Exception):  # it only saves time later
             await asyncio.to_thread(screen.conversation.warm)
         if self.follower is not None:
             await self.follower.came.wait()
-        for remark in (*self._remarks, *house.remarks()):
+        for remark in (*self._remarks, *backend.remarks()):
             if remark:
                 self.tell(remark)
         self._remarks.clear()
@@ -140,27 +140,27 @@ class SessionController:
 
     async def rejoin(self) -> None:
         """Follow the session that the backend is in now: it was opened, or changed."""
-        house, composer = self.house, self._screen.composer
-        if house is None:
+        backend, composer = self.backend, self._screen.composer
+        if backend is None:
             return
         if self._watch is not None:
             self._watch.cancel()
         self.restore_held()
-        self.prompt_queue = PromptQueue(house.session)
+        self.prompt_queue = PromptQueue(backend.session)
         is_typed = bool(composer.full_text) and not self._is_open.is_set()
-        composer.enter_session(house.session.id, keep_text=is_typed)
+        composer.enter_session(backend.session.id, keep_text=is_typed)
         self.follower = SessionFollower(
-            house.session,
-            after=house.began,
+            backend.session,
+            after=backend.began,
             on_loaded=self._show,
             on_change=self._screen.draw_soon,
             on_event=self._on_event,
         )
-        self.follower.fold.state.me = house.me
+        self.follower.fold.state.me = backend.me
         self._watch = self._screen.run_worker(self._follow(self.follower), group="watch")
-        self.approvals.begin(house)
-        if house.session.is_parked:
-            self._run(house.session.resume())  # its pending approvals come up
+        self.approvals.begin(backend)
+        if backend.session.is_parked:
+            self._run(backend.session.resume())  # its pending approvals come up
         self._screen.draw_soon()
 
     async def _follow(self, follower: "SessionFollower") -> None:
@@ -184,9 +184,9 @@ class SessionController:
 
     def check_files(self) -> None:
         """Take files out of the side panel in which nothing is changed any more."""
-        house, state = self.house, self._screen.conversation.fold.state
-        if house is not None and not house.place.server and state.files:
-            self._screen.run_worker(self._check_files(house.place.workspace), group="files")
+        backend, state = self.backend, self._screen.conversation.fold.state
+        if backend is not None and not backend.place.server and state.files:
+            self._screen.run_worker(self._check_files(backend.place.workspace), group="files")
 
     async def _check_files(self, workspace: str) -> None:
         await asyncio.to_thread(self._screen.conversation.fold.state.forget_files, workspace)
@@ -231,8 +231,8 @@ class SessionController:
 
     async def read_commands(self) -> None:
         """Read the user's own commands: they may have changed."""
-        if self.house is not None:
-            self.commands = tuple(await asyncio.to_thread(self.house.commands))
+        if self.backend is not None:
+            self.commands = tuple(await asyncio.to_thread(self.backend.commands))
 
     def stop(self) -> None:
         """Stop the running turn."""
@@ -255,8 +255,8 @@ class SessionController:
 
         The person presses the key, so that no approval is needed to leave plan mode.
         """
-        if self.house is not None:
-            self._run(self.house.change_mode(_NEXT.get(self.house.mode, "ask")))
+        if self.backend is not None:
+            self._run(self.backend.change_mode(_NEXT.get(self.backend.mode, "ask")))
 
     def take_back_prompt(self) -> None:
         """Put the newest waiting prompt back into the composer."""
@@ -329,11 +329,11 @@ class SessionController:
 
     def show_status(self) -> None:
         """Update status bar, side panel, window title and the lines above the composer."""
-        house, queue, screen = self.house, self.prompt_queue, self._screen
-        if house is None or queue is None:
+        backend, queue, screen = self.backend, self.prompt_queue, self._screen
+        if backend is None or queue is None:
             return
         state = screen.conversation.fold.state
-        busy = house.session.is_busy
+        busy = backend.session.is_busy
         if busy and not state.busy:
             call_later(
                 _LATER, screen, screen.draw_soon
@@ -347,16 +347,16 @@ class SessionController:
             queued=tuple(one.content for one in waiting if one.when != "next_step"),
             held=tuple(queue.held),
         )
-        self.approvals.set_title(activity, house.session.title)
+        self.approvals.set_title(activity, backend.session.title)
         if screen.side.display:
-            screen.side.show(state, house.window)
-        place = house.place
+            screen.side.show(state, backend.window)
+        place = backend.place
         screen.bar.show(
             Facts(
-                mode=house.mode,
+                mode=backend.mode,
                 then=self.approvals.next_mode or "",
-                model=house.model,
-                agent=house.agent,
+                model=backend.model,
+                agent=backend.agent,
                 workspace=place.workspace,
                 branch=place.branch,
                 sandbox=place.sandbox,

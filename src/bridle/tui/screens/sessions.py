@@ -21,9 +21,8 @@ from bridle.errors import AgentError
 from bridle.presentation.amounts import age
 from bridle.protocols.session_values import SessionInfo
 from bridle.tui.dialogs import ConfirmDialog, Dialog, TextField, TextInputDialog, TextView
-from bridle.tui.house import SessionList
 from bridle.tui.render.safe_text import clean_line
-from bridle.tui.session_backend import display_state
+from bridle.tui.session_backend import SessionList, display_state
 from bridle.tui.timers import call_later
 from bridle.usage import format_cost
 from bridle.workspace.text import one_line

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from bridle.presentation.commands import Command
-from bridle.tui.house import House
+from bridle.tui.session_backend import SessionBackend
 
 T = TypeVar("T")
 Severity = Literal["information", "warning", "error"]
@@ -41,7 +41,7 @@ class Interaction(Protocol):
     )
 
     @property
-    def backend(self) -> House:
+    def backend(self) -> SessionBackend:
         """Where the sessions are. Raise `SessionError` if it is not open yet."""
         ...
 

@@ -14,9 +14,9 @@ from bridle.presentation.commands import Command
 from bridle.tui.clipboard import code_blocks, copy
 from bridle.tui.dialogs import ChoiceDialog, ConfirmDialog, TextDialog, TextInputDialog
 from bridle.tui.editor import edit_text
-from bridle.tui.house import House
 from bridle.tui.keys import help_lines
 from bridle.tui.screens.sessions import SessionPicker
+from bridle.tui.session_backend import SessionBackend
 from bridle.tui.slash.commands import run_command
 from bridle.tui.slash.interaction import Handler, Interaction, Item, Items, Lines, Severity
 from bridle.tui.theme import theme_name
@@ -69,12 +69,12 @@ class ScreenInteraction:
         return session
 
     @property
-    def backend(self) -> House:
+    def backend(self) -> SessionBackend:
         """Where the sessions are, once it is open."""
-        house = self._screen.house
-        if house is None:
+        backend = self._screen.backend
+        if backend is None:
             raise SessionError("the session is not open yet", hint="Try again in a moment.")
-        return house
+        return backend
 
     def user_commands(self) -> Sequence[Command]:
         """Return the user's own commands."""
@@ -106,9 +106,9 @@ class ScreenInteraction:
 
     async def choose_session(self, query: str) -> str | None:
         """Show the session picker."""
-        house = self.backend
-        workspace = house.place.workspace
-        picker = SessionPicker(house, query, current=house.session.id, workspace=workspace)
+        backend = self.backend
+        workspace = backend.place.workspace
+        picker = SessionPicker(backend, query, current=backend.session.id, workspace=workspace)
         return await self._screen.app.push_screen_wait(picker)
 
     async def ask_text(self, title: str, value: str = "") -> str | None:

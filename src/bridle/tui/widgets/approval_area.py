@@ -18,8 +18,8 @@ from bridle.errors import AgentError, ConfigError
 from bridle.events import ApprovalAnswered, ApprovalAsked, Event, ModeChanged, TurnEnded, TurnParked
 from bridle.policy import Mode
 from bridle.presentation.approvals import answer_text
-from bridle.tui.house import Asked, House
 from bridle.tui.screens.approvals import ApprovalsScreen, PendingApprovals, send_answer
+from bridle.tui.session_backend import Asked, SessionBackend
 from bridle.tui.terminal import WindowTitle, notification
 from bridle.tui.widgets.approval_panel import ApprovalPanel
 from bridle.workspace import change
@@ -47,7 +47,7 @@ class ApprovalArea(Vertical):
         self, is_writing: Callable[[], bool], write: Callable[[str], None], notify: str = ""
     ) -> None:
         super().__init__()
-        self.house: House | None = None
+        self.backend: SessionBackend | None = None
         self._notify_how = notify  # how the person is notified; empty: as the settings say
         self._to_composer = write
         self._gone: dict[str, str] = {}  # why it is not open any more, by what was shown
@@ -62,9 +62,9 @@ class ApprovalArea(Vertical):
         yield self.pending
         yield self.panel
 
-    def begin(self, house: House) -> None:
+    def begin(self, backend: SessionBackend) -> None:
         """Show the approvals of another session."""
-        self.house = house
+        self.backend = backend
         self.panel.forget()
         self._gone.clear()
         self.next_mode = None
@@ -78,7 +78,7 @@ class ApprovalArea(Vertical):
                 self._show_new(event)
                 self.notify_person(one_line(f"{event.call.name} needs approval", 60))
             case ApprovalAnswered():
-                said = answer_text(event, self.house.me if self.house else "me")
+                said = answer_text(event, self.backend.me if self.backend else "me")
                 self._gone[event.shown] = _EXPIRED if event.by == "expiry" else said
                 self.update()
             case ModeChanged(by="plan"):
@@ -93,7 +93,7 @@ class ApprovalArea(Vertical):
 
     def _show_new(self, asked: ApprovalAsked) -> None:
         """Show a new request; if the file is on a server, ask for the change first."""
-        elsewhere = self.house is not None and bool(self.house.place.server)
+        elsewhere = self.backend is not None and bool(self.backend.place.server)
         if elsewhere and change.change_lines(dict(asked.call.arguments), None) is not None:
             self._fetch_change()
         else:
@@ -101,19 +101,19 @@ class ApprovalArea(Vertical):
 
     @work
     async def _fetch_change(self) -> None:
-        house = self.house
+        backend = self.backend
         with suppress(AgentError):
-            found = await house.pending() if house is not None else ()
+            found = await backend.pending() if backend is not None else ()
             self._diffs = {one.asked.shown: one.diff for one in found}
-        if house is self.house:
+        if backend is self.backend:
             self.update()
 
     def update(self) -> None:
         """Show what is open now."""
-        house = self.house
-        if house is None or not self.is_mounted:
+        backend = self.backend
+        if backend is None or not self.is_mounted:
             return
-        session = house.session
+        session = backend.session
         pending = session.history.pending.values()
         open_now = [self._asked(session.id, session.title, one) for one in pending]
         gone = {one.asked.shown: _OVER for one in self.panel.waiting} | self._gone
@@ -126,25 +126,25 @@ class ApprovalArea(Vertical):
     @work(exclusive=True, group="others")
     async def watch_others(self) -> None:
         """Follow what needs an answer in other sessions."""
-        house = self.house
-        if house is None:
+        backend = self.backend
+        if backend is None:
             return
         self._notify_how = self._notify_how or await asyncio.to_thread(_notify_setting)
-        await self._others(house)
+        await self._others(backend)
         try:
-            async for _ in house.news():
-                await self._others(house)
+            async for _ in backend.news():
+                await self._others(backend)
         except AgentError:
             return  # another part of the screen says so; F3 looks again
 
-    async def _others(self, house: House) -> None:
+    async def _others(self, backend: SessionBackend) -> None:
         try:
-            found = await house.pending()
+            found = await backend.pending()
         except AgentError:
             return
-        if house is not self.house or not self.is_attached:
+        if backend is not self.backend or not self.is_attached:
             return
-        others = [one for one in found if one.session_id != house.session.id]
+        others = [one for one in found if one.session_id != backend.session.id]
         known = {one.asked.shown for one in self.pending.others}
         new = [one for one in others if one.asked.shown not in known]
         self.pending.tell(others)
@@ -153,8 +153,8 @@ class ApprovalArea(Vertical):
 
     def open_approvals(self) -> None:
         """Open the page with the approvals of all sessions."""
-        if self.house is not None:
-            self.app.push_screen(ApprovalsScreen(self.house), lambda _: self.update())
+        if self.backend is not None:
+            self.app.push_screen(ApprovalsScreen(self.backend), lambda _: self.update())
 
     def switch(self, home: Callable[[], object]) -> None:
         """Move the focus between panel and composer."""
@@ -181,10 +181,10 @@ class ApprovalArea(Vertical):
             driver.write(data)
 
     async def _preview(self, one: Asked) -> tuple[str, ...]:
-        return await self.house.preview_rule(one.session_id, one.asked) if self.house else ()
+        return await self.backend.preview_rule(one.session_id, one.asked) if self.backend else ()
 
     def _content_of(self, one: Asked) -> str | None:
-        return self.house.current(one.asked) if self.house else None
+        return self.backend.current(one.asked) if self.backend else None
 
     def on_approval_panel_answered(self, event: ApprovalPanel.Answered) -> None:
         """Give the answer to the session."""
@@ -194,7 +194,7 @@ class ApprovalArea(Vertical):
 
     @work
     async def _answer(self, event: ApprovalPanel.Answered) -> None:
-        if self.house is not None and await send_answer(self.house, self.panel, event):
+        if self.backend is not None and await send_answer(self.backend, self.panel, event):
             return
         if event.mode is not None:
             self.next_mode = None  # nothing was agreed to
@@ -203,10 +203,10 @@ class ApprovalArea(Vertical):
     @work
     async def _change_mode(self, mode: Mode) -> None:
         """Change the mode as agreed to with the plan."""
-        if self.house is None:
+        if self.backend is None:
             return
         try:
-            await self.house.change_mode(mode)
+            await self.backend.change_mode(mode)
         except AgentError as error:
             self.app.notify(one_line(error.message, 300), markup=False, severity="warning")
         finally:

@@ -20,7 +20,6 @@ from bridle.errors import AgentError
 from bridle.policy import Mode
 from bridle.presentation.approvals import Choice
 from bridle.protocols.session import Answer
-from bridle.tui.house import Asked
 from bridle.tui.model.approval_queue import ApprovalQueue, Key
 from bridle.tui.model.approval_views import (
     Answers,
@@ -34,6 +33,7 @@ from bridle.tui.model.approval_views import (
     View,
 )
 from bridle.tui.model.key_guard import QUIET, KeyGuard
+from bridle.tui.session_backend import Asked
 from bridle.tui.widgets.approval_sheet import ApprovalSheet
 from bridle.workspace.text import neutral, one_line, quantity
 
