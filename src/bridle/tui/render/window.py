@@ -23,7 +23,6 @@ from bridle.presentation.blocks import (
 )
 from bridle.presentation.fold import Fold
 from bridle.tui.render.blocks import Painter, gap_before
-from bridle.tui.render.markdown import warm
 from bridle.tui.render.palette import Palette
 from bridle.tui.render.welcome import EDGE, STEP
 
@@ -123,10 +122,6 @@ class Window:
         self._growing.clear()
         self._strips = [self._draw(place) for place in range(self.first, len(self.blocks))]
         self._measure()
-
-    def warm(self) -> None:
-        """Import and read what drawing the first answer takes."""
-        warm(self.painter.pen.palette)
 
     def is_foldable(self, place: int) -> bool:
         """Can that block be unfolded?"""

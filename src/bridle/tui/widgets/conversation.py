@@ -114,8 +114,13 @@ class Conversation(ScrollView, can_focus=False):
         self._redraw()
 
     def warm(self) -> None:
-        """Do, in a thread, what the first answer would have to wait for."""
-        self.window.warm()
+        """Do, in a thread, what the first answer would have to wait for.
+
+        Touches nothing of the widget: the event loop shows a session meanwhile.
+        """
+        from bridle.tui.render.markdown import warm
+
+        warm(self._palette)
 
     def on_resize(self, event: events.Resize) -> None:
         """Wrap everything again if the width has changed."""
