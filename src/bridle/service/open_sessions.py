@@ -72,7 +72,7 @@ class OpenSessions:
         self._users: Counter[str] = Counter()
         self._touched: dict[str, float] = {}  # when something last happened, in the loop's time
         self._specs: dict[str, EngineSpec] = {}  # what callers have asked for, by session
-        self._watching: set[asyncio.Task[None]] = set()
+        self._watching: dict[asyncio.Task[None], Engine] = {}
         self.reasons: dict[str, str] = {}  # how turns had ended before sessions were opened
         self.stopping = False
         engines.on_made = self._watch
@@ -262,8 +262,8 @@ class OpenSessions:
 
     def _watch(self, engine: Engine) -> None:
         task = asyncio.ensure_future(self._pass_on(engine))
-        self._watching.add(task)
-        task.add_done_callback(self._watching.discard)
+        self._watching[task] = engine
+        task.add_done_callback(lambda done: self._watching.pop(done, None))
 
     async def _pass_on(self, engine: Engine) -> None:
         """Report what happens in an engine's sessions; after falling behind, subscribe again."""
@@ -281,7 +281,10 @@ class OpenSessions:
                     self._on_change(event.session_id, event.name)
 
     async def _end_watching(self) -> None:
-        """Wait until everything was reported, which ends with the engines."""
+        """Wait until everything was reported, which ends with the engines that are closed here."""
+        for task, engine in self._watching.items():
+            if self._engines.is_adopted(engine):
+                task.cancel()
         if watching := list(self._watching):
             _, stuck = await asyncio.wait(watching, timeout=1.0)
             for task in stuck:
