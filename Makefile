@@ -36,7 +36,7 @@ demo: setup ## a scripted model fixes a failing test with the real tools; no key
 	@$(BIN)/bridle demo
 
 quick: setup ## run the tests that start no program, no browser and no screen
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python scripts/run-tests $(PARALLEL) -m "not (process or browser or database or screen or slow)"
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python scripts/run-tests $(PARALLEL) --hypothesis-profile=quick -m "not (process or browser or database or screen or slow)"
 
 # With PYTHONDONTWRITEBYTECODE set, each process would compile every test again.
 test: setup system node ## run all tests

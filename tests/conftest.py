@@ -19,6 +19,7 @@ from tiers import MARKS, marks_of
 settings.register_profile(
     "house", deadline=None, database=None, derandomize=not SOAK, max_examples=1000 if SOAK else 100
 )
+settings.register_profile("quick", settings.get_profile("house"), max_examples=20)
 settings.load_profile("house")
 
 _OURS = ("BRIDLE_", "XDG_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "OLLAMA_")

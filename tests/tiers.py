@@ -6,6 +6,7 @@ functions use does not count. A test that is slow for another reason is marked `
 """
 
 import inspect
+import sys
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -19,6 +20,7 @@ _MODULES = {  # the mark of whatever refers to one of these
     "pty": "process",
     "nursery": "process",
     "lent": "process",
+    "node": "process",  # tests/node
     "playwright": "browser",
     "psycopg": "database",
 }
@@ -27,6 +29,8 @@ _NAMES = {  # ... or to something of this name
     "create_subprocess_shell": "process",
     "fork": "process",
     "postgres_server": "database",
+    "executable": "process",  # sys.executable
+    "ClaudeCodeAgent": "process",
     "run_test": "screen",
 }
 
@@ -36,9 +40,11 @@ def marks_of(item):
     fixtures = item._fixtureinfo.name2fixturedefs.values()
     functions = [item.function, *(fixture.func for found in fixtures for fixture in found)]
     marks = set().union(*(_marks(inspect.unwrap(function)) for function in functions))
-    parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
-    if "postgres" in (one for one in parameters if isinstance(one, str)):
-        marks.add("database")
+    for parameter in getattr(getattr(item, "callspec", None), "params", {}).values():
+        if _is_ours(parameter):
+            marks |= _marks(inspect.unwrap(parameter))
+        elif isinstance(parameter, str) and parameter == "postgres":
+            marks.add("database")
     return marks
 
 
@@ -74,9 +80,17 @@ def _uses(thing):
                 more += [one for one in found if _is_ours(one)]
         elif value is not None:
             marks.add(_MODULES.get(_root(value)))
-            if _is_ours(value):
-                more.append(inspect.unwrap(value))
+            more += [inspect.unwrap(one) for one in _items(value) if _is_ours(one)]
+            if any(one == sys.executable for one in _items(value)):
+                marks.add("process")
     return marks - {None}, more
+
+
+def _items(value):
+    """Return the value itself, or what a container of functions or classes holds."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else (value,)
 
 
 def _members(cls):

@@ -17,6 +17,8 @@ from sqlmodel import select
 from bridle.chat.db import Database, Operation, Task
 from rig import SOAK
 
+pytestmark = pytest.mark.slow
+
 PEOPLE = 50 if SOAK else 20
 REQUESTS = 200 if SOAK else 20
 WORKERS = 3

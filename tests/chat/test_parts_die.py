@@ -15,6 +15,8 @@ from fleet_rig import Client, fleet, talking
 
 from bridle.chat.db import Database
 
+pytestmark = pytest.mark.slow
+
 SORRY = "I'm having a bit of trouble right now. Please try again."
 WORDS = ("traceback", "sql", "psycopg", "connection", "server closed", "socket")
 

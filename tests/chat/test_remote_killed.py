@@ -12,6 +12,8 @@ from chat_tools_rig import PATIENCE, PROGRAM, environ
 from bridle.chat import Binding, RemoteTools
 from rig import SOAK
 
+pytestmark = pytest.mark.slow
+
 MOMENTS = 20 if SOAK else 2
 TASKS = 30
 

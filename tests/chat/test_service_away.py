@@ -16,6 +16,8 @@ from bridle.chat.errors import Unavailable
 from bridle.chat.values import ServiceLimits
 from rig import run
 
+pytestmark = pytest.mark.slow
+
 SENTENCE = "I'm having a bit of trouble right now. Please try again."
 LIMITS = ServiceLimits(messages_a_minute=0)
 

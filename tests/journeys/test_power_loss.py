@@ -25,6 +25,8 @@ from crash_judge import judge, look_at_wreck  # noqa: E402 - after the line abov
 from crash_story import Person, plainly, tell  # noqa: E402
 from crashing import Notes, Points, instrument  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def full(disk):
     disk.plan = lambda count, call: errno.ENOSPC if call == "write" else None

@@ -15,6 +15,8 @@ from bridle.providers.openai_responses import OpenAIResponses
 from bridle.usage import Usage
 from rig import Later
 
+pytestmark = pytest.mark.slow
+
 anthropic, openai = Later("anthropic"), Later("openai")
 
 ASKED = [{"role": "user", "content": "go on"}]

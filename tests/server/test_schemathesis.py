@@ -9,6 +9,8 @@ from rig_server import server
 
 from rig import SOAK, Later
 
+pytestmark = pytest.mark.slow
+
 schemathesis = Later("schemathesis")
 engine = Later("schemathesis.engine")
 events = Later("schemathesis.engine.events")

@@ -24,6 +24,8 @@ from bridle.stores.jsonl import JsonlStore
 from bridle.stores.verify import Finding, Head, verify
 from rig import run, seeds
 
+pytestmark = pytest.mark.slow
+
 WHEN = "2026-01-31T10:30:01.000Z"
 
 

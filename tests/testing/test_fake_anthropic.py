@@ -9,6 +9,8 @@ import pytest
 from bridle.testing import FakeAnthropic
 from rig import Later
 
+pytestmark = pytest.mark.slow
+
 anthropic = Later("anthropic")
 
 KEY = {"x-api-key": "k", "anthropic-version": "2026-10-21"}

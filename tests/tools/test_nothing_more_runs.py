@@ -19,6 +19,8 @@ from bridle.tools.shell.tool import Shell, ShellOutput, ShellStop
 from bridle.workspace.sandbox import Sandbox, probe
 from bridle.workspace.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 TIMES = 1000 if os.environ.get("BRIDLE_SOAK") else 42  # at each level
 
 # each says `ready` once its program is about to run, and leaves a file if anything more runs

@@ -15,7 +15,7 @@ import pytest
 
 from tui.rig import call, script, workspace_in
 
-SECONDS = 40.0
+SECONDS = 240.0
 _MOVES = re.compile(r"\x1b\[[0-9;?<>=$]*[a-zA-Z]|\x1b[()][A-Z0-9]|\x1b\][^\x07]*\x07")
 
 

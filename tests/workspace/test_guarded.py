@@ -13,6 +13,8 @@ from bridle.tools.shell.tool import Shell, ShellOutput, ShellStop
 from bridle.workspace.sandbox import Sandbox
 from bridle.workspace.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
 ALL_LEVELS = ("none", *LEVELS)
 NOTHING = Access()

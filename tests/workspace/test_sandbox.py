@@ -18,6 +18,8 @@ from bridle.workspace.git.worktree import LinkedRepository, linked_repository
 from bridle.workspace.process.command import Command
 from bridle.workspace.sandbox import ProbeResult, Sandbox, probe, supervised_start, tool_chains
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=LEVELS)
 def level(request):

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from contextlib import suppress
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -12,6 +13,8 @@ from undo_rig import Place
 
 from bridle.errors import SessionError, ToolError
 from rig import SOAK
+
+pytestmark = pytest.mark.slow
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
