@@ -237,7 +237,7 @@ async def first_time(folder, size=(80, 24), theme="dark", **flags):
     (folder / "greeter" / "AGENTS.md").write_text("# Greeter\n\nBe kind to everybody.\n")
     given = {"workspace": str(folder / "greeter"), **flags}
     app = BridleApp(lambda: LocalBackend(Setup(given), given, told=[]), theme=theme)
-    app.main.preface = lambda: StartChecks(given)
+    app.main.checks = lambda: StartChecks(given)
     async with app.run_test(size=size) as pilot:
         yield pilot
     if app.backend is not None:

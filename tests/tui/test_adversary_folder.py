@@ -24,19 +24,19 @@ def folder(tmp_path):
 def test_a_name_that_is_no_text_is_asked_about_and_declined_like_any_other(folder):
     odd = os.fsdecode(b"\xffodd.md")
     (folder / ".bridle" / "commands" / odd).write_text("Do it.")
-    preface = StartChecks({"workspace": str(folder)})
-    found = preface.untrusted()
+    checks = StartChecks({"workspace": str(folder)})
+    found = checks.untrusted_folder()
     assert found is not None
-    preface.decline(found)
-    assert preface.untrusted() is None
+    checks.decline(found)
+    assert checks.untrusted_folder() is None
 
 
 def test_a_name_that_is_no_text_can_be_trusted(folder, tmp_path):
     odd = os.fsdecode(b"\xffodd.md")
     (folder / ".bridle" / "commands" / odd).write_text("Do it.")
-    preface = StartChecks({"workspace": str(folder)})
-    preface.trust(preface.untrusted())
-    assert preface.untrusted() is None
+    checks = StartChecks({"workspace": str(folder)})
+    checks.trust(checks.untrusted_folder())
+    assert checks.untrusted_folder() is None
     assert all(one.trusted for one in Trust(tmp_path / "state").files(folder))
 
 

@@ -42,7 +42,7 @@ def play(flags, story, size=(80, 24)):
 
     async def whole():
         app = BridleApp(lambda: house_of(flags))
-        app.main.preface = lambda: StartChecks(flags)
+        app.main.checks = lambda: StartChecks(flags)
         async with app.run_test(size=size) as pilot:
             await story(pilot)
         if app.backend is not None:
@@ -86,7 +86,7 @@ def test_a_choice_is_written_when_the_person_says_so_and_not_asked_for_again(
 
     play({}, story)
     assert (tmp_path / "config" / "bridle" / "config.yaml").read_text() == "model: offline\n"
-    assert StartChecks({}).lacking() is None
+    assert StartChecks({}).missing_model() is None
 
 
 def test_how_to_set_a_key_is_shown_and_no_key_is_written(folder, tmp_path, no_servers):
@@ -137,10 +137,10 @@ def test_a_local_server_that_answers_is_offered_first(folder, monkeypatch):
 
 
 def test_with_a_key_or_a_named_model_nothing_is_asked(folder, monkeypatch, no_servers):
-    assert StartChecks({"model": "offline"}).lacking() is None
-    assert StartChecks({"resume": "x"}).lacking() is None
+    assert StartChecks({"model": "offline"}).missing_model() is None
+    assert StartChecks({"resume": "x"}).missing_model() is None
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
-    assert StartChecks({}).lacking() is None
+    assert StartChecks({}).missing_model() is None
 
 
 def test_a_new_folder_is_asked_about_and_what_was_shown_is_what_is_trusted(folder, tmp_path):
@@ -174,9 +174,9 @@ def test_no_is_remembered_until_the_bytes_change(folder, tmp_path):
         await shows(pilot, "AGENTS.md is not used until you trust the folder")
 
     play(flags, story)
-    assert StartChecks(flags).untrusted() is None
+    assert StartChecks(flags).untrusted_folder() is None
     (folder / "AGENTS.md").write_text("Be kinder.\n")
-    assert StartChecks(flags).untrusted() is not None
+    assert StartChecks(flags).untrusted_folder() is not None
     assert not Trust(tmp_path / "state").is_trusted(folder)
 
 
@@ -229,7 +229,7 @@ def test_only_a_no_keeps_bridle_from_asking_about_the_folder_again(
         await ready(pilot)
 
     play({"model": script(tmp_path, "Hello.")}, story)
-    assert (StartChecks({}).untrusted() is not None) == asks_again
+    assert (StartChecks({}).untrusted_folder() is not None) == asks_again
 
 
 def test_rules_that_cannot_be_understood_are_not_trusted_and_the_screen_opens(folder, tmp_path):
@@ -248,23 +248,23 @@ def test_rules_that_cannot_be_understood_are_not_trusted_and_the_screen_opens(fo
 
 
 def test_a_folder_that_sets_nothing_is_not_asked_about(folder):
-    assert StartChecks({}).untrusted() is None
+    assert StartChecks({}).untrusted_folder() is None
 
 
 def test_a_damaged_memory_of_what_was_declined_only_asks_again(folder, tmp_path):
     (folder / "AGENTS.md").write_text("Be kind.\n")
-    preface = StartChecks({})
-    preface.decline(preface.untrusted())
-    assert preface.untrusted() is None
+    checks = StartChecks({})
+    checks.decline(checks.untrusted_folder())
+    assert checks.untrusted_folder() is None
     kept = tmp_path / "state" / "declined.json"
     assert len(json.loads(kept.read_text())) == 1
     kept.write_text("{broken")
-    assert preface.untrusted() is not None
+    assert checks.untrusted_folder() is not None
 
 
 def test_bytes_that_are_no_text_are_all_shown(folder):
     (folder / "AGENTS.md").write_bytes(b"a\xffb\x00c")
-    lines = trust_lines(StartChecks({}).untrusted().files)
+    lines = trust_lines(StartChecks({}).untrusted_folder().files)
     assert ("│ a\\xffb\x00c", "") in lines  # the sheet writes the rest out
 
 
@@ -300,7 +300,7 @@ def test_a_folder_that_brings_commands_or_skills_alone_is_asked_about(folder, tm
     own.parent.mkdir()
     own.write_text("Ship $ARGUMENTS.\n")
     flags = {"model": script(tmp_path, "Shipped.")}
-    assert [one.name for one in StartChecks(flags).untrusted().files] == [
+    assert [one.name for one in StartChecks(flags).untrusted_folder().files] == [
         ".bridle/commands/ship.md"
     ]
 

@@ -18,7 +18,7 @@ from bridle.cli.signals import END_SIGNALS, on_signals
 from bridle.tui.app import BridleApp
 
 if TYPE_CHECKING:
-    from bridle.tui.model.onboarding import Preface
+    from bridle.tui.model.onboarding import StartupChecks
     from bridle.tui.session_backend import SessionBackend
 
 
@@ -58,16 +58,16 @@ def chat(flags: dict[str, Any]) -> Outcome:
 def run_screen(
     open_backend: "Callable[[], SessionBackend]",
     theme: str = "",
-    preface: "Callable[[], Preface] | None" = None,
+    checks: "Callable[[], StartupChecks] | None" = None,
 ) -> Outcome:
-    """Run the full screen until it is closed; `preface` finds out what to ask before.
+    """Run the full screen until it is closed; `checks` finds out what to ask before.
 
     Garbage is not collected until the first frame is drawn: there is none yet, and looking for it
     would take a tenth of the time.
     """
     gc.disable()
     app = BridleApp(lambda: _open_collected(open_backend), theme=theme)
-    app.main.preface = preface
+    app.main.checks = checks
     try:
         return asyncio.run(_run(app))
     except KeyboardInterrupt:
@@ -113,7 +113,7 @@ def _again(app: BridleApp) -> str:
     return app.backend.again() if app.backend is not None else ""
 
 
-def _checks(flags: dict[str, Any]) -> "Preface":
+def _checks(flags: dict[str, Any]) -> "StartupChecks":
     from bridle.cli.start_checks import StartChecks
 
     return StartChecks(flags)

@@ -18,7 +18,7 @@ from bridle.config.paths import state_folder
 from bridle.config.settings import KEY_VARIABLES
 from bridle.config.trust import COMMANDS, FILES, SKILLS, Trust
 from bridle.runtime import providers
-from bridle.tui.model.onboarding import EarlierSessions, Lacking, Untrusted
+from bridle.tui.model.onboarding import EarlierSessions, ModelSearch, UntrustedFolder
 from bridle.workspace.fs import replace_file
 
 _FILES = (*FILES, *SKILLS, COMMANDS)  # if there are none of these, nothing has to be read
@@ -39,7 +39,7 @@ class StartChecks:
         """Return the theme of the settings; "auto" if a flag names one."""
         return "auto" if self._flags.get("theme") else load_settings().settings.theme
 
-    def untrusted(self) -> Untrusted | None:
+    def untrusted_folder(self) -> UntrustedFolder | None:
         """Return the files that are not trusted; None if there are none, or they were declined."""
         root = Path(self._flags.get("workspace") or Path.cwd())
         if self._earlier or not any(os.path.lexists(root / name) for name in _FILES):
@@ -47,22 +47,22 @@ class StartChecks:
         files = Trust(self._state).files(root)
         if all(one.trusted or one.problem for one in files):
             return None
-        found = Untrusted(root, files)
+        found = UntrustedFolder(root, files)
         return None if self._read_declined().get(_key(found)) == _digest(found) else found
 
-    def trust(self, shown: Untrusted) -> None:
+    def trust(self, shown: UntrustedFolder) -> None:
         """Trust exactly these files. Raise `ConfigError` if bridle could not start with them."""
         check_files(shown.files, shown.root)
         Trust(self._state).grant(shown.root, shown.files)
 
-    def decline(self, shown: Untrusted) -> None:
+    def decline(self, shown: UntrustedFolder) -> None:
         """Do not ask about exactly these files again."""
         kept = {**self._read_declined(), _key(shown): _digest(shown)}
         newest = dict(list(kept.items())[-_MAX_DECLINED:])
         with suppress(OSError):  # then the screen asks again
             replace_file(self._declined, json.dumps(newest).encode())
 
-    def earlier(self) -> EarlierSessions | None:
+    def earlier_sessions(self) -> EarlierSessions | None:
         """Return the sessions to choose from, if `--resume` names none."""
         if self._flags.get("resume") != CHOOSE:
             return None
@@ -74,7 +74,7 @@ class StartChecks:
         """Resume that session."""
         self._flags["resume"] = session_id
 
-    def lacking(self) -> Lacking | None:
+    def missing_model(self) -> ModelSearch | None:
         """Return what is missing if no API key was found."""
         settings = load_settings(to_settings(self._flags)).settings
         if self._earlier or settings.name or settings.agent not in ("", "loop"):
@@ -89,7 +89,7 @@ class StartChecks:
         if any(step.used and step.place.startswith("key") for step in choice.considered):
             return None
         looked = tuple(dict.fromkeys(KEY_VARIABLES.values()))
-        return Lacking(looked, tuple(f"{name}/{model}" for name, _, model in servers))
+        return ModelSearch(looked, tuple(f"{name}/{model}" for name, _, model in servers))
 
     def use(self, model: str) -> None:
         """Use this model, this time."""
@@ -105,11 +105,11 @@ class StartChecks:
         return found if sound else {}
 
 
-def _key(found: Untrusted) -> str:
+def _key(found: UntrustedFolder) -> str:
     return os.path.realpath(found.root)
 
 
-def _digest(found: Untrusted) -> str:
+def _digest(found: UntrustedFolder) -> str:
     """Return a digest of what was shown."""
     whole = sha256()
     for one in found.files:

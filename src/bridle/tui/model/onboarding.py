@@ -21,40 +21,40 @@ class EarlierSessions(SessionList, Protocol):
         ...
 
 
-class Lacking(Struct, frozen=True):
+class ModelSearch(Struct, frozen=True):
     """No model was found: what was looked for, and the models of local servers."""
 
     looked: tuple[str, ...] = ()
     local: tuple[str, ...] = ()  # `ollama/NAME`
 
 
-class Untrusted(Struct, frozen=True):
+class UntrustedFolder(Struct, frozen=True):
     """A folder whose own files are not trusted yet, with the files as they were read."""
 
     root: Path
     files: tuple[FolderFile, ...]
 
 
-class Preface(Protocol):
+class StartupChecks(Protocol):
     """Find out what to ask at the start. Called in a thread; raises `AgentError`."""
 
     def theme(self) -> str:
         """Return the theme of the settings; `auto` if none is set or a flag chooses one."""
         ...
 
-    def untrusted(self) -> Untrusted | None:
+    def untrusted_folder(self) -> UntrustedFolder | None:
         """Return the files to ask about; None if there are none or they were declined."""
         ...
 
-    def trust(self, shown: Untrusted) -> None:
+    def trust(self, shown: UntrustedFolder) -> None:
         """Trust exactly these bytes."""
         ...
 
-    def decline(self, shown: Untrusted) -> None:
+    def decline(self, shown: UntrustedFolder) -> None:
         """Do not ask about these bytes again."""
         ...
 
-    def earlier(self) -> "EarlierSessions | None":
+    def earlier_sessions(self) -> "EarlierSessions | None":
         """Return the sessions to choose from; None if it is known which one to open."""
         ...
 
@@ -62,7 +62,7 @@ class Preface(Protocol):
         """Open that session."""
         ...
 
-    def lacking(self) -> Lacking | None:
+    def missing_model(self) -> ModelSearch | None:
         """Return what was looked for; None if a model was named or a key was found."""
         ...
 

@@ -24,7 +24,7 @@ from bridle.presentation.calls import count_changed_lines
 from bridle.tui.render.markdown import MarkdownSplitter, Piece, draw_piece, split_markdown, theme_of
 from bridle.tui.render.palette import Palette
 from bridle.tui.render.pen import Pen
-from bridle.tui.render.safe_text import clean, clean_line, spaced
+from bridle.tui.render.safe_text import clean, clean_line, expand_tabs
 from bridle.workspace.text import quantity
 
 Line = list[Segment]
@@ -98,10 +98,10 @@ class Painter:
                 line for piece in split_markdown(clean(block.text)) for line in self._source(piece)
             ]
         if isinstance(block, Prompt | Thought):
-            return spaced(clean(block.text)).split("\n")
+            return expand_tabs(clean(block.text)).split("\n")
         if isinstance(block, Call):
             texts = (block.command, block.note, block.diff or block.output or block.result)
-            return [row for text in texts if text for row in spaced(clean(text)).split("\n")]
+            return [row for text in texts if text for row in expand_tabs(clean(text)).split("\n")]
         if isinstance(block, Notice):
             return [clean_line(block.text, 2000)]
         if isinstance(block, TurnEnd):
@@ -110,7 +110,7 @@ class Painter:
 
     def _source(self, piece: Piece) -> list[str]:
         if piece.kind == "code":
-            return spaced(piece.text).split("\n")
+            return expand_tabs(piece.text).split("\n")
         self._set_theme()
         drawn = draw_piece(piece, self.console, _ENDLESS, self.pen.palette)
         return ["".join(one.text for one in line).rstrip() for line in drawn]
@@ -141,7 +141,7 @@ class Painter:
     def wrapped(self, text: str, style: Style, mark: str, mark_style: Style) -> list[Line]:
         """Words behind a mark, wrapped beside it."""
         room = min(self.width - 2 * MARGIN, _WIDEST)
-        lines = Text(spaced(clean(text)), style).wrap(self.console, max(4, room))
+        lines = Text(expand_tabs(clean(text)), style).wrap(self.console, max(4, room))
         drawn: list[Line] = []
         for number, line in enumerate(lines):
             edge = Segment(set_cell_size(mark, MARGIN), mark_style) if not number else None
@@ -319,7 +319,7 @@ class CallLines:
 
     def _tail(self, output: str, most: int) -> list[Line]:
         lines = [one for one in clean(output[-4000:]).split("\n") if one.strip()][-most:]
-        return [self._row(spaced(one), self._pen.dim) for one in lines]
+        return [self._row(expand_tabs(one), self._pen.dim) for one in lines]
 
     def _body(self, call: Call) -> list[Line]:
         lines: list[Line] = []
@@ -335,7 +335,7 @@ class CallLines:
     def _text(self, text: str, style: Style) -> list[Line]:
         room = max(4, self._width - 6)
         lines: list[Line] = []
-        for row in spaced(clean(text)).split("\n"):
+        for row in expand_tabs(clean(text)).split("\n"):
             parts = [row] if cell_len(row) <= room else self._wrapped(row, room)
             lines += [self._row(part, style) for part in parts]
         return lines
@@ -345,7 +345,7 @@ class CallLines:
 
     def _diff(self, diff: str) -> list[Line]:
         lines: list[Line] = []
-        whole = spaced(clean(diff)).split("\n")
+        whole = expand_tabs(clean(diff)).split("\n")
         rows = [row for row in whole if row and not row.startswith(("---", "+++"))]
         for row in rows[:_MOST]:
             lines.append(self._row(row, self._diff_style(row), fill=row[0] in "+-"))

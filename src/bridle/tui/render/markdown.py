@@ -36,7 +36,7 @@ from textual.color import Color
 
 from bridle.tui.render.palette import Palette
 from bridle.tui.render.pen import ink
-from bridle.tui.render.safe_text import clean, spaced
+from bridle.tui.render.safe_text import clean, expand_tabs
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*$")
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
@@ -248,7 +248,7 @@ def draw_piece(piece: Piece, console: Console, width: int, palette: Palette) -> 
     if piece.kind == "code":
         return draw_code(piece.text, piece.language, console, width, palette)
     drawn = console.render_lines(
-        _Markdown(spaced(piece.text)), console.options.update(width=max(1, width)), pad=False
+        _Markdown(expand_tabs(piece.text)), console.options.update(width=max(1, width)), pad=False
     )
     lines = [_cleaned(line) for line in drawn]
     while lines and not _has_ink(lines[-1]):
@@ -262,7 +262,7 @@ def draw_code(
     text: str, language: str, console: Console, width: int, palette: Palette
 ) -> list[Line]:
     """Return highlighted code on its own background."""
-    code = spaced(text)
+    code = expand_tabs(text)
     room = max(1, width - 4)
     ground = Style(bgcolor=palette.surface)
     known = language if len(code) < 200_000 and _is_short(code) else ""

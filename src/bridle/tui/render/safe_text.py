@@ -1,6 +1,6 @@
 """Make text safe to show: whatever a model, a tool, a file or a server wrote passes here first.
 
-`clean` keeps line ends and tabs, `spaced` replaces the tabs, `clean_line` returns one line.
+`clean` keeps line ends and tabs, `expand_tabs` replaces the tabs, `clean_line` returns one line.
 """
 
 from bridle.workspace.text import neutral, one_line
@@ -13,7 +13,7 @@ def clean(text: str) -> str:
     return neutral(text.replace("\r\n", "\n") if "\r" in text else text)
 
 
-def spaced(text: str) -> str:
+def expand_tabs(text: str) -> str:
     """Return the text with tabs replaced by spaces."""
     return text.expandtabs(_TAB) if "\t" in text else text
 

@@ -32,7 +32,7 @@ from bridle.tui.widgets.status import ActivityLine, SidePanel, StatusBar
 
 if TYPE_CHECKING:
     from bridle.presentation.commands import Command
-    from bridle.tui.model.onboarding import Preface
+    from bridle.tui.model.onboarding import StartupChecks
     from bridle.tui.screens.session import SessionController
     from bridle.tui.session_backend import SessionBackend
     from bridle.tui.widgets.approval_area import ApprovalArea
@@ -65,7 +65,7 @@ class MainScreen(Screen[None]):
 
     def __init__(self, opening: "Callable[[], SessionBackend]", palette: Palette) -> None:
         super().__init__()
-        self.preface: Callable[[], Preface] | None = None  # asked before the session is opened
+        self.checks: Callable[[], StartupChecks] | None = None  # asked before the session is opened
         self.session: SessionController | None = None  # there once the first frame is drawn
         self._opening = opening
         self._frames = FrameClock()
@@ -106,7 +106,7 @@ class MainScreen(Screen[None]):
         """Add what the first frame did without, take the keys, and open the session."""
         from bridle.tui.screens.session import SessionController
 
-        session = SessionController(self, self._opening, self.preface)
+        session = SessionController(self, self._opening, self.checks)
         left = self.query_one("#left")
         with self.app.batch_update():
             left.mount(self.activity, before=self.composer)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from bridle.config.settings import KEY_VARIABLES
 from bridle.errors import MissingModel
 from bridle.tui.dialogs import ChoiceDialog, ConfirmDialog, Dialog, TextDialog
-from bridle.tui.model.onboarding import Lacking, Preface, Untrusted, trust_lines
+from bridle.tui.model.onboarding import ModelSearch, StartupChecks, UntrustedFolder, trust_lines
 from bridle.tui.slash.interaction import Item
 from bridle.tui.user_settings import save_setting, settings_path
 from bridle.workspace.text import one_line
@@ -26,7 +26,7 @@ class Asking(Protocol):
     async def __call__(self, dialog: Dialog[Any]) -> Any: ...
 
 
-async def about_folder(preface: Preface, found: Untrusted, ask: Asking) -> str:
+async def ask_trust(checks: StartupChecks, found: UntrustedFolder, ask: Asking) -> str:
     """Ask whether to trust a folder's files; return a remark, or nothing. Raise `AgentError`."""
     new = [one_line(one.name) for one in found.files if not one.trusted and not one.problem]
     said = (
@@ -39,14 +39,14 @@ async def about_folder(preface: Preface, found: Untrusted, ask: Asking) -> str:
         ConfirmDialog("Trust this folder?", said, trust_lines(found.files), read=True)
     )
     if answer:
-        await asyncio.to_thread(preface.trust, found)
+        await asyncio.to_thread(checks.trust, found)
         return f"Trusted as shown: {', '.join(new)}."
     if answer is not None:  # without an answer, it is asked again next time
-        await asyncio.to_thread(preface.decline, found)
+        await asyncio.to_thread(checks.decline, found)
     return ""  # what is ignored is reported when the session is opened
 
 
-async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
+async def ask_model(checks: StartupChecks, lacking: ModelSearch, ask: Asking) -> str:
     """Ask which model to use; return a remark, or nothing.
 
     Raise `MissingModel` if none is chosen, and `AgentError` if the choice cannot be saved.
@@ -58,7 +58,7 @@ async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
             hint="Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a local server such as Ollama, or "
             "try bridle without a language model: bridle -m offline",
         )
-    preface.use(chosen)
+    checks.use(chosen)
     place = settings_path()
     said = (
         f"Use {one_line(chosen)} from now on?\n"
@@ -70,7 +70,7 @@ async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
     return ""
 
 
-async def _choice(lacking: Lacking, ask: Asking) -> str | None:
+async def _choice(lacking: ModelSearch, ask: Asking) -> str | None:
     """Return the chosen model, or None; how to set a key is shown as often as wanted."""
     said = "No API key was found, and the settings name no model."
     if lacking.looked:
@@ -86,7 +86,7 @@ async def _choice(lacking: Lacking, ask: Asking) -> str | None:
         await ask(TextDialog("How to set a key", key_lines()))
 
 
-def _items(lacking: Lacking) -> list[Item]:
+def _items(lacking: ModelSearch) -> list[Item]:
     local = [Item(name, name, "runs on this machine") for name in lacking.local]
     offline = "built-in rules, no language model; needs no key or network"
     return [

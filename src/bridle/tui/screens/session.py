@@ -31,7 +31,7 @@ from bridle.tui.widgets.composer import SendMode
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
-    from bridle.tui.model.onboarding import Preface
+    from bridle.tui.model.onboarding import StartupChecks
     from bridle.tui.screens.main import MainScreen
     from bridle.tui.session_backend import SessionBackend
 
@@ -46,7 +46,7 @@ class SessionController:
         self,
         screen: "MainScreen",
         opening: "Callable[[], SessionBackend]",
-        preface: "Callable[[], Preface] | None",
+        checks: "Callable[[], StartupChecks] | None",
     ) -> None:
         self.backend: SessionBackend | None = None
         self.prompt_queue: PromptQueue | None = None
@@ -57,7 +57,7 @@ class SessionController:
         self.is_stopping = False  # it was asked for, and is not over
         self._screen = screen
         self._opening = opening
-        self._preface = preface
+        self._checks = checks
         self._is_open = asyncio.Event()
         self._order = asyncio.Lock()
         self._remarks: list[str] = []
@@ -80,7 +80,7 @@ class SessionController:
         """Ask what has to be known first, and open the session; what is typed meanwhile stays."""
         screen = self._screen
         try:
-            if self._preface is not None and not await self._introduce(self._preface()):
+            if self._checks is not None and not await self._introduce(self._checks()):
                 screen.app.exit(0)
                 return
             backend = await asyncio.to_thread(self._opening)
@@ -101,12 +101,12 @@ class SessionController:
         self._remarks.clear()
         await self.read_commands()
 
-    async def _introduce(self, preface: "Preface") -> bool:
+    async def _introduce(self, checks: "StartupChecks") -> bool:
         """Ask which session to open, whether to trust the folder, and which model to use.
 
         Return False if the person leaves instead. Raise `MissingModel` if no model is chosen.
         """
-        if (earlier := await asyncio.to_thread(preface.earlier)) is not None:
+        if (earlier := await asyncio.to_thread(checks.earlier_sessions)) is not None:
             from bridle.tui.screens.sessions import SessionPicker
 
             picker = SessionPicker(earlier, workspace=earlier.workspace, escape="quit bridle")
@@ -114,21 +114,21 @@ class SessionController:
             await earlier.close()
             if chosen is None:
                 return False
-            preface.resume(chosen)
+            checks.resume(chosen)
         try:
-            if (theme := await asyncio.to_thread(preface.theme)) != "auto":
+            if (theme := await asyncio.to_thread(checks.theme)) != "auto":
                 self._screen.app.theme = theme_name(theme, os.environ)
-            if (folder := await asyncio.to_thread(preface.untrusted)) is not None:
-                from bridle.tui.screens.onboarding import about_folder
+            if (folder := await asyncio.to_thread(checks.untrusted_folder)) is not None:
+                from bridle.tui.screens.onboarding import ask_trust
 
-                self._remarks.append(await about_folder(preface, folder, self._ask))
+                self._remarks.append(await ask_trust(checks, folder, self._ask))
         except AgentError as error:  # it does not count, and the rest goes on
             self._remarks.append(_error_text(error))
         try:
-            if (lacking := await asyncio.to_thread(preface.lacking)) is not None:
-                from bridle.tui.screens.onboarding import about_model
+            if (lacking := await asyncio.to_thread(checks.missing_model)) is not None:
+                from bridle.tui.screens.onboarding import ask_model
 
-                self._remarks.append(await about_model(preface, lacking, self._ask))
+                self._remarks.append(await ask_model(checks, lacking, self._ask))
         except MissingModel:
             raise
         except AgentError as error:
