@@ -76,7 +76,7 @@ def test_an_undo_is_shown_and_asked_about_first(bridle: Program):
     lines = ("/undo", "go", "/undo", "n", "/mode", "/undo", "y", "/undo")
     said = told(bridle, *lines, replies=(READ, WRITE, "ok"), flags=("--mode", "edits"))
     assert "this session is empty" in said
-    assert "a.txt  will be restored" in said and "\n-new\n" in said
+    assert "a.txt  will be restored" in said and "  │ -new\n" in said
     assert said.count("Undo turn 1? This restores 1 file. [y/N]") == 2
     assert "Nothing was restored." in said and said.count("1 file put back") == 1
     assert file.read_text() == "old\n"

@@ -243,7 +243,7 @@ def test_words_for_one_question_never_answer_another():
         await pilot.pause()
         await pilot.press("enter")
         assert app.given == []
-        await until(pilot, lambda: "not sent: use a branch" in shown_of(app))
+        await until(pilot, lambda: "Not sent: use a branch" in shown_of(app))
 
     play(story)
 

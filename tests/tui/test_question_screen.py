@@ -237,11 +237,11 @@ def test_who_looks_elsewhere_is_called_and_the_title_says_the_state(tmp_path, mo
             pilot.app.main.composer.focus()
             house_session = house.session
             await house_session.send("make it")
-            await until(pilot, lambda: "\x1b]9;bridle: shell: an answer" in "".join(written))
+            await until(pilot, lambda: "\x1b]9;bridle: shell needs approval" in "".join(written))
             await until(pilot, lambda: "\x1b]2;? make it" in "".join(written))
             (asked,) = house.session.history.pending.values()
             await house.session.answer(asked.call.id, True, shown=asked.shown, by="me")
-            await until(pilot, lambda: "bridle: the turn ended: done" in "".join(written))
+            await until(pilot, lambda: "bridle: turn ended: done" in "".join(written))
             await until(pilot, lambda: "\x1b]2;make it" in "".join(written))
         assert "".join(written).index("\x1b[22;2t") < "".join(written).rindex("\x1b[23;2t")
 

@@ -9,9 +9,10 @@ from bridle.cli.approval_prompt import answer_prompt, full_text, parse_answer
 from bridle.cli.commands.sessions.list import local_time
 from bridle.cli.exit_codes import complain
 from bridle.cli.repl.session import ReplSession
-from bridle.cli.style import Paint, cut, paint_for, wrapped
+from bridle.cli.style import Paint, cells, cut, paint_for, wrapped
 from bridle.cli.user_input import check_text
 from bridle.errors import AgentError
+from bridle.presentation.approvals import Sheet
 from bridle.presentation.commands import Command
 from bridle.protocols.session import Answer
 from bridle.protocols.session_values import SessionInfo
@@ -97,9 +98,17 @@ class ReplInteraction:
     async def confirm(
         self, title: str, question: str, lines: Lines = (), *, danger: bool = False
     ) -> bool:
-        """Print the lines, and read a line of input."""
+        """Print the lines, and read a line of input.
+
+        Lines of files stand behind a bar, so that none can pass for the question.
+        """
+        sheet, dim = Sheet(self._printer.width, cells), self._printer.paint.dim
         for text, kind in lines:
-            self._print(text, kind)
+            if kind in ("head", "warning"):
+                self._print(text, kind)
+                continue
+            for line in sheet.barred(text, kind):
+                self._printer.line(f"  {dim(line.mark)} {self._painted(line.text, kind)}".rstrip())
         line = await self._repl.approver.line(f"  {flat(question)} [y/N] ")
         return line is not None and line.strip().lower() in ("y", "yes")
 
@@ -187,8 +196,17 @@ class ReplInteraction:
 
     def _print(self, text: str, kind: str = "") -> None:
         """Print a line of a page, folded below its second column."""
-        paint, width = self._printer.paint, max(20, self._printer.width)
-        paints = {
+        width = max(20, self._printer.width)
+        text = neutral(text, keep="\t").expandtabs(4)
+        column = _COLUMN.match(text)
+        indent = column.end() if column and column.end() <= width * 2 // 3 else 0
+        for at, line in enumerate(wrapped(text[indent:], width - indent).split("\n")):
+            start = text[:indent] if at == 0 else " " * indent
+            self._printer.line(self._painted(start + line, kind))
+
+    def _painted(self, text: str, kind: str) -> str:
+        paint = self._printer.paint
+        colours = {
             "head": paint.bold,
             "muted": paint.dim,
             "warning": paint.yellow,
@@ -196,10 +214,4 @@ class ReplInteraction:
             "removed": paint.red,
             "place": paint.cyan,
         }
-        colour = paints.get(kind, str)
-        text = neutral(text, keep="").expandtabs(4)
-        column = _COLUMN.match(text)
-        indent = column.end() if column and column.end() <= width * 2 // 3 else 0
-        for at, line in enumerate(wrapped(text[indent:], width - indent).split("\n")):
-            start = text[:indent] if at == 0 else " " * indent
-            self._printer.line(colour(start + line))
+        return colours.get(kind, str)(text)
