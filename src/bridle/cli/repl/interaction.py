@@ -109,8 +109,8 @@ class ReplInteraction:
                 continue
             for line in sheet.barred(text, kind):
                 self._printer.line(f"  {dim(line.mark)} {self._painted(line.text, kind)}".rstrip())
-        line = await self._repl.approver.line(f"  {flat(question)} [y/N] ")
-        return line is not None and line.strip().lower() in ("y", "yes")
+        typed = await self._repl.approver.line(f"  {flat(question)} [y/N] ")
+        return typed is not None and typed.strip().lower() in ("y", "yes")
 
     async def switch(self, change: Awaitable[T]) -> T:
         """Await what may lead to another session, and watch that one then."""
