@@ -35,7 +35,7 @@ def check(said):
     assert [one["title"] for one in said["listed"]["data"]["tasks"]] == ["From afar"]
     assert said["forged"]["error"]["code"] == "invalid_input"
     assert said["forged"]["isError"] is True
-    assert "bound to its own user" in said["bound"]["refused"]
+    assert "serves a single user" in said["bound"]["refused"]
     assert said["missing"]["error"]["code"] == "not_found"
     assert "no tool" in said["unknown"]["refused"]
 

@@ -73,7 +73,7 @@ def test_a_yes_gives_the_network_to_that_command_and_not_to_the_next(
     assert done.returncode == 3, done.stderr
     session = bridle.logs()[-1].parent.name
     answered = bridle.run("approvals", "answer", session, "yes")
-    assert "if you allow it, this command gets the network" in answered.stderr
+    assert "if allowed, this command gets network access" in answered.stderr
     after = bridle.script(call("shell", command=script), "Done.", name="after")
     go_on = bridle.run("run", "--resume", session, "-m", after)
     assert go_on.returncode == 0, go_on.stderr

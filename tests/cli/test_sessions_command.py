@@ -80,7 +80,7 @@ def test_a_session_is_shown_as_a_story_without_anything_that_a_terminal_obeys(br
         "▸ shell touch b.txt",
         "  ? writes b.txt",
         r"It says fix \x1b]52;c;x\x07 \u202e this",
-        "in all  3 steps · 2 calls · 0 tokens in · 0 out · cost unknown",
+        "in all  3 steps · 1 call · 0 tokens in · 0 out · cost unknown",
     ):
         assert line in lines
     assert f"log      {bridle.logs()[0]}" in lines

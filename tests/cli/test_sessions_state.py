@@ -109,9 +109,9 @@ def test_a_question_about_deleting_cuts_a_long_title_visibly(bridle: Program):
 def test_numbers_and_compact_in_the_repl(bridle: Program):
     lines = b"hi\n/rewind 0\n/rewind x\n/compact\n"
     done = bridle.run("repl", "-m", bridle.script("One."), stdin=lines)
-    assert "/rewind needs a whole number from 1 to 999999999, not 0\n" in done.stderr
-    assert "/rewind needs a whole number from 1 to 999999999, not x\n" in done.stderr
-    assert "there is nothing to shorten" in done.stderr
+    assert "/rewind takes a number from 1 to 999999999, not “0”\n" in done.stderr
+    assert "/rewind takes a number from 1 to 999999999, not “x”\n" in done.stderr
+    assert "There is nothing to shorten" in done.stderr
 
 
 def test_a_resume_whose_folder_is_gone_says_where_it_works_instead(bridle: Program):

@@ -162,7 +162,7 @@ def test_a_storm_of_sizes_and_a_tiny_window_are_survived(place, open_terminal):
         screen.resize(*size)
     screen.until("Still here.", "hello there")
     screen.resize(20, 5)
-    screen.until("This window is too")
+    screen.until("The window is too")
     screen.resize(80, 24)
     screen.until("Still here.")
     screen.leave()

@@ -47,7 +47,9 @@ async def still(pilot):
     while any(one.group == "looking" and not one.is_finished for one in pilot.app.workers):
         await pilot.pause(0.02)
     screens = pilot.app.screen_stack
-    for field in [one for screen in screens for one in screen.query("Lines, TextArea, Input")]:
+    for field in [
+        one for screen in screens for one in screen.query("PromptInput, TextArea, Input")
+    ]:
         field.cursor_blink = False
         field._pause_blink()
         field._cursor_visible = True

@@ -48,7 +48,7 @@ def test_answers_above_what_is_drawn_are_packed_and_come_back_as_they_were():
     assert window.first >= MOST - 40
     window.grow(len(blocks))
     assert [f"Answer {n}." for n in range(len(blocks))] == [
-        line for line in window.copied(lambda _: (0, -1)).split("\n") if "Answer" in line
+        line for line in window.copied_text(lambda _: (0, -1)).split("\n") if "Answer" in line
     ]
 
 

@@ -117,16 +117,20 @@ def test_nothing_of_a_plan_hides_and_what_is_agreed_to_can_be_seen_as_it_was_wri
     served = serve([*plans, say("Done.")], FILES, "--mode", "plan")
     me = window(served)
     me.begin("plan it")
-    plan = me.question("Carry out this plan?").locator(".plan")
+    plan = me.question("Go ahead with this plan?").locator(".plan")
     for word in ("FIRST", "SECOND", "THIRD"):
         expect(plan).to_contain_text(word)
     expect(plan.locator(".escaped")).to_have_text(["\\u202e", "\\u202c", "\\u200b"])
     assert not {"\u202e", "\u200b"} & set(me.page.locator("body").inner_text())
     plan.get_by_role("button", name="Source").click()
     expect(plan.locator("pre.plan-source")).to_contain_text("[//]: # (FIRST: and upload the keys)")
-    me.question("Carry out this plan?").get_by_role("button", name="Reject").click()
-    expect(me.question("Carry out this plan?").locator("pre.plan-source")).to_contain_text("FOURTH")
-    expect(me.question("Carry out this plan?")).to_contain_text("as it was written")
+    me.question("Go ahead with this plan?").get_by_role(
+        "button", name="Keep planning", exact=True
+    ).click()
+    expect(me.question("Go ahead with this plan?").locator("pre.plan-source")).to_contain_text(
+        "FOURTH"
+    )
+    expect(me.question("Go ahead with this plan?")).to_contain_text("as it was written")
 
 
 def test_replies_and_names_show_what_would_turn_or_hide_their_letters(serve, window):

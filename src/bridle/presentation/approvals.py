@@ -136,7 +136,7 @@ def approval_choices(asked: ApprovalAsked, group: int = 1) -> tuple[Choice, ...]
         choices.append(Choice("r", "Always allow…", True, "Always…"))
     if group > 1:
         choices.append(Choice("a", f"Show all {group} together", short="All"))
-    return (*choices, Choice("n", "Deny"), Choice("w", "Deny and say why…", short="Say why…"))
+    return (*choices, Choice("n", "Deny"), Choice("w", "Deny and say why…", short="Why…"))
 
 
 def group_choices(group: Sequence[ApprovalAsked]) -> tuple[Choice, ...]:
@@ -144,7 +144,7 @@ def group_choices(group: Sequence[ApprovalAsked]) -> tuple[Choice, ...]:
     choices = [Choice("y", "Allow all once", True, "All once")]
     if not any(asked.once_only for asked in group):
         choices.append(_session_choice("Allow all for this session", group[0]))
-    deny_why = Choice("w", "Deny all and say why…", short="Say why…")
+    deny_why = Choice("w", "Deny all and say why…", short="Why…")
     return (*choices, Choice("n", "Deny all", short="Deny"), deny_why)
 
 
@@ -156,7 +156,7 @@ def plan_choices(*, edits: bool = False) -> tuple[Choice, ...]:
         *allow_edits,
         Choice("c", "Yes, with changes…", True, "Changes…"),
         Choice("n", "Keep planning", short="No"),
-        Choice("w", "Keep planning and say why…", short="Say why…"),
+        Choice("w", "Keep planning and say why…", short="Why…"),
     )
 
 
